@@ -1,0 +1,249 @@
+-- The data plane: outbox, ledger, steps, dead letters.
+-- Written for PostgreSQL 13 and later: no uuidv7(), no MERGE, no NULLS NOT DISTINCT.
+
+-- UUIDv7 (RFC 9562, section 5.7): 48 bits of Unix milliseconds, version, 74 random bits from gen_random_uuid().
+CREATE FUNCTION relayops.uuid_v7() RETURNS uuid
+LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
+  SELECT encode(
+    set_bit(set_bit(
+      overlay(uuid_send(gen_random_uuid())
+        PLACING substring(int8send((extract(epoch FROM clock_timestamp()) * 1000)::bigint) FROM 3)
+        FROM 1 FOR 6),
+      52, 1), 53, 1),
+    'hex')::uuid
+$$;
+
+-- The hash of a payload is the SHA-256 of its jsonb text, so that white space and key order make no conflict.
+-- It also refuses a payload above the limit (event.MaxPayloadBytes), whoever inserts it.
+-- IMMUTABLE although convert_to is only STABLE: the server encoding of a database never changes.
+CREATE FUNCTION relayops.payload_sha256(payload jsonb) RETURNS bytea
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+  body constant bytea := convert_to(payload::text, 'UTF8');
+BEGIN
+  IF length(body) > 8388608 THEN
+    RAISE EXCEPTION 'payload: found % bytes, allowed: at most 8388608', length(body)
+      USING ERRCODE = 'program_limit_exceeded',
+            HINT = 'Put large documents in an object store and their address in the event.';
+  END IF;
+  RETURN sha256(body);
+END
+$$;
+
+CREATE TABLE relayops.outbox_events (
+  position          bigint GENERATED ALWAYS AS IDENTITY,
+  event_id          uuid        NOT NULL DEFAULT relayops.uuid_v7(),
+  org_id            text        NOT NULL,
+  event_type        text        NOT NULL,
+  event_version     integer     NOT NULL DEFAULT 1,
+  aggregate_type    text        NOT NULL DEFAULT '',
+  aggregate_id      text        NOT NULL DEFAULT '',
+  correlation_id    text        NOT NULL DEFAULT '',
+  causation_id      text        NOT NULL DEFAULT '',
+  payload           jsonb       NOT NULL,
+  payload_sha256    bytea       NOT NULL GENERATED ALWAYS AS (relayops.payload_sha256(payload)) STORED,
+  headers           jsonb       NOT NULL DEFAULT '{}',
+  occurred_at       timestamptz NOT NULL DEFAULT now(),
+  created_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
+  status            text        NOT NULL DEFAULT 'PENDING',
+  available_at      timestamptz NOT NULL DEFAULT now(),
+  attempts          integer     NOT NULL DEFAULT 0,
+  operation_version integer     NOT NULL DEFAULT 1,
+  last_error        text        NOT NULL DEFAULT '',
+  published_at      timestamptz,
+  stream            text,
+  stream_seq        bigint,
+  CONSTRAINT outbox_events_pkey PRIMARY KEY (org_id, event_id),
+  CONSTRAINT org_id_is_1_to_128_bytes CHECK (octet_length(org_id) BETWEEN 1 AND 128),
+  CONSTRAINT org_id_has_no_control_characters CHECK (org_id !~ '[\x01-\x1f\x7f]'),
+  CONSTRAINT event_type_is_a_name CHECK (event_type ~ '^[A-Za-z][A-Za-z0-9._-]{0,127}$'),
+  CONSTRAINT event_version_is_positive CHECK (event_version >= 1),
+  CONSTRAINT event_id_is_not_nil CHECK (event_id <> '00000000-0000-0000-0000-000000000000'),
+  CONSTRAINT texts_are_at_most_256_bytes CHECK (
+    octet_length(aggregate_type) <= 256 AND octet_length(aggregate_id) <= 256 AND
+    octet_length(correlation_id) <= 256 AND octet_length(causation_id) <= 256),
+  CONSTRAINT texts_have_no_control_characters CHECK (
+    aggregate_type || aggregate_id || correlation_id || causation_id !~ '[\x01-\x1f\x7f]'),
+  CONSTRAINT headers_are_a_small_object CHECK (jsonb_typeof(headers) = 'object' AND pg_column_size(headers) <= 16384),
+  CONSTRAINT status_is_known CHECK (status IN ('PENDING', 'PUBLISHED', 'FAILED'))
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+
+COMMENT ON TABLE relayops.outbox_events IS
+  'Events that applications commit together with their business data; the relay publishes them.';
+COMMENT ON COLUMN relayops.outbox_events.position IS
+  'Insertion number. Transactions may commit out of its order.';
+COMMENT ON COLUMN relayops.outbox_events.last_error IS
+  'Code of the last publish error of this event, from a closed list; never an error text.';
+
+-- What the relay claims: due rows, oldest first. Rows in back-off lie beyond now() and are never walked over.
+CREATE INDEX outbox_events_due ON relayops.outbox_events (available_at, position) WHERE status = 'PENDING';
+CREATE INDEX outbox_events_failed ON relayops.outbox_events (position) WHERE status = 'FAILED';
+
+-- The same id with the same payload is the same event (a retried call); with another payload it is refused.
+-- ordered => true serialises the writers of one aggregate until they commit.
+CREATE FUNCTION relayops.emit_event(
+  org_id         text,
+  event_type     text,
+  payload        jsonb,
+  aggregate_type text        DEFAULT '',
+  aggregate_id   text        DEFAULT '',
+  event_id       uuid        DEFAULT NULL,
+  event_version  integer     DEFAULT 1,
+  correlation_id text        DEFAULT '',
+  causation_id   text        DEFAULT '',
+  headers        jsonb       DEFAULT '{}',
+  occurred_at    timestamptz DEFAULT NULL,
+  available_at   timestamptz DEFAULT NULL,
+  ordered        boolean     DEFAULT false
+) RETURNS uuid
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+DECLARE
+  id       constant uuid := coalesce(emit_event.event_id, relayops.uuid_v7());
+  recorded bytea;
+BEGIN
+  IF emit_event.org_id IS NULL OR emit_event.org_id = '' THEN
+    RAISE EXCEPTION 'org_id: found nothing, allowed: the organisation the event belongs to'
+      USING ERRCODE = 'not_null_violation';
+  END IF;
+  IF emit_event.payload IS NULL THEN
+    RAISE EXCEPTION 'payload: found nothing, allowed: a JSON document (the JSON value null is one)'
+      USING ERRCODE = 'not_null_violation';
+  END IF;
+  IF ordered THEN
+    PERFORM pg_advisory_xact_lock(hashtextextended(
+      emit_event.org_id || E'\x01' || emit_event.aggregate_type || E'\x01' || emit_event.aggregate_id, 0));
+  END IF;
+  INSERT INTO relayops.outbox_events AS o (event_id, org_id, event_type, event_version, aggregate_type, aggregate_id,
+    correlation_id, causation_id, payload, headers, occurred_at, available_at)
+  VALUES (id, emit_event.org_id, emit_event.event_type, emit_event.event_version,
+    coalesce(emit_event.aggregate_type, ''), coalesce(emit_event.aggregate_id, ''),
+    coalesce(emit_event.correlation_id, ''), coalesce(emit_event.causation_id, ''),
+    emit_event.payload, coalesce(emit_event.headers, '{}'),
+    coalesce(emit_event.occurred_at, now()), coalesce(emit_event.available_at, now()))
+  ON CONFLICT ON CONSTRAINT outbox_events_pkey DO NOTHING;
+  IF NOT FOUND THEN
+    SELECT o.payload_sha256 INTO recorded FROM relayops.outbox_events o
+      WHERE o.org_id = emit_event.org_id AND o.event_id = id;
+    IF recorded IS DISTINCT FROM relayops.payload_sha256(emit_event.payload) THEN
+      RAISE EXCEPTION 'event % of org % exists with another payload', id, emit_event.org_id
+        USING ERRCODE = 'RO409', HINT = 'One event id stands for one payload; use a new id for a new event.';
+    END IF;
+  END IF;
+  RETURN id;
+END
+$$;
+
+-- Every revision of a pipeline that an execution began with, so that retries and resumes use it.
+CREATE TABLE relayops.pipeline_revisions (
+  pipeline_key text        NOT NULL,
+  revision     text        NOT NULL,
+  definition   jsonb       NOT NULL,
+  created_at   timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (pipeline_key, revision)
+);
+
+-- Where a pipeline's subscription begins, and how far the sweep has accounted for what the broker gave up on.
+CREATE TABLE relayops.pipeline_subscriptions (
+  pipeline_key  text        PRIMARY KEY,
+  trigger       text        NOT NULL,
+  orgs          text[]      NOT NULL DEFAULT '{}',
+  from_position bigint      NOT NULL,
+  until_position bigint,
+  stream        text        NOT NULL,
+  start_seq     bigint      NOT NULL,
+  swept_seq     bigint      NOT NULL DEFAULT 0,
+  created_at    timestamptz NOT NULL DEFAULT now(),
+  updated_at    timestamptz NOT NULL DEFAULT now()
+);
+
+-- The ledger: one row for one (org, pipeline, event, operation version).
+CREATE TABLE relayops.pipeline_executions (
+  execution_id      uuid        PRIMARY KEY,
+  org_id            text        NOT NULL,
+  pipeline_key      text        NOT NULL,
+  event_id          uuid        NOT NULL,
+  operation_version integer     NOT NULL,
+  event_type        text        NOT NULL,
+  aggregate_type    text        NOT NULL DEFAULT '',
+  aggregate_id      text        NOT NULL DEFAULT '',
+  correlation_id    text        NOT NULL DEFAULT '',
+  trace_parent      text        NOT NULL DEFAULT '',
+  payload_sha256    bytea       NOT NULL,
+  revision          text        NOT NULL,
+  state             text        NOT NULL,
+  attempt           integer     NOT NULL DEFAULT 0,
+  fencing_token     bigint      NOT NULL DEFAULT 0,
+  lease_owner       text        NOT NULL DEFAULT '',
+  lease_until       timestamptz,
+  due_at            timestamptz,
+  deadline_at       timestamptz,
+  executed_ms       bigint      NOT NULL DEFAULT 0,
+  code              text        NOT NULL DEFAULT '',
+  status_tags       jsonb       NOT NULL DEFAULT '[]',
+  stream            text        NOT NULL DEFAULT '',
+  stream_seq        bigint      NOT NULL DEFAULT 0,
+  occurred_at       timestamptz NOT NULL,
+  created_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
+  started_at        timestamptz,
+  finished_at       timestamptz,
+  CONSTRAINT pipeline_executions_key UNIQUE (org_id, pipeline_key, event_id, operation_version),
+  CONSTRAINT state_is_known CHECK (state IN ('RUNNING', 'RETRY', 'SUCCEEDED', 'DEAD_LETTERED', 'CANCELLED'))
+);
+
+-- Due work (RETRY) and abandoned work (RUNNING with a lease that ran out), a partial index each.
+CREATE INDEX pipeline_executions_due ON relayops.pipeline_executions (pipeline_key, due_at) WHERE state = 'RETRY';
+CREATE INDEX pipeline_executions_leased ON relayops.pipeline_executions (pipeline_key, lease_until) WHERE state = 'RUNNING';
+CREATE INDEX pipeline_executions_event ON relayops.pipeline_executions (event_id);
+CREATE INDEX pipeline_executions_recent ON relayops.pipeline_executions (org_id, created_at);
+
+CREATE TABLE relayops.step_executions (
+  execution_id  uuid        NOT NULL REFERENCES relayops.pipeline_executions ON DELETE CASCADE,
+  node_id       text        NOT NULL,
+  attempt       integer     NOT NULL,
+  node_type     text        NOT NULL,
+  outcome       text        NOT NULL,
+  branch        text        NOT NULL DEFAULT '',
+  code          text        NOT NULL DEFAULT '',
+  http_status   integer     NOT NULL DEFAULT 0,
+  output        jsonb,
+  fencing_token bigint      NOT NULL,
+  started_at    timestamptz NOT NULL,
+  finished_at   timestamptz NOT NULL,
+  duration_us   bigint      NOT NULL,
+  PRIMARY KEY (execution_id, node_id, attempt),
+  CONSTRAINT outcome_is_known CHECK (outcome IN ('SUCCEEDED', 'FAILED', 'CONTINUED', 'SKIPPED', 'INTERRUPTED'))
+);
+
+CREATE TABLE relayops.dead_letters (
+  dead_letter_id    uuid        PRIMARY KEY,
+  org_id            text        NOT NULL,
+  pipeline_key      text        NOT NULL,
+  event_id          uuid,
+  operation_version integer,
+  execution_id      uuid        REFERENCES relayops.pipeline_executions ON DELETE SET NULL,
+  event_type        text        NOT NULL DEFAULT '',
+  code              text        NOT NULL,
+  node_id           text        NOT NULL DEFAULT '',
+  http_status       integer     NOT NULL DEFAULT 0,
+  attempt           integer     NOT NULL DEFAULT 0,
+  stream            text        NOT NULL DEFAULT '',
+  stream_seq        bigint      NOT NULL DEFAULT 0,
+  created_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
+  CONSTRAINT dead_letters_execution UNIQUE (execution_id)
+);
+-- A message that could not be decoded has no execution: its place in the stream is its key.
+CREATE UNIQUE INDEX dead_letters_message ON relayops.dead_letters (pipeline_key, stream, stream_seq)
+  WHERE execution_id IS NULL;
+CREATE INDEX dead_letters_recent ON relayops.dead_letters (org_id, created_at);
+CREATE INDEX dead_letters_event ON relayops.dead_letters (event_id);
+
+-- Envelopes of unfinished or dead executions whose outbox row is not there (pruned, or published by somebody else).
+CREATE TABLE relayops.event_payloads (
+  org_id     text        NOT NULL,
+  event_id   uuid        NOT NULL,
+  envelope   jsonb       NOT NULL,
+  payload    jsonb       NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (org_id, event_id)
+);
