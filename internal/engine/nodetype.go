@@ -29,9 +29,21 @@ type Type interface {
 	// Schema is the JSON Schema (draft 2020-12) of Node.Config.
 	Schema() []byte
 	Effect() Effect
-	// Compile checks a configuration that fits the schema and prepares it. Every fault is in the returned error: a
-	// [FieldErrors] whose fields are paths below config.
+	// Compile prepares a configuration, an object. Every fault is in the returned error: a [FieldErrors] whose
+	// fields are paths below config. It is called also for a configuration that the schema refused, so that all
+	// mistakes are reported at once; its runner is not used then. It never panics.
 	Compile(config json.RawMessage) (Runner, error)
+}
+
+// Registry is the node types that a pipeline may use, by name.
+type Registry map[string]Type
+
+// Reference is a former step whose record a node reads, in a placeholder or an expression.
+type Reference struct {
+	// Step is the node's id.
+	Step string
+	// Field is where it is read, as a path below config.
+	Field string
 }
 
 // Runner is a node, compiled.
@@ -39,16 +51,25 @@ type Runner interface {
 	// Branches are the outcomes that edges may name beside "success" and "error"; nil for none. A type that has
 	// branches does not have "success", unless it lists it.
 	Branches() []string
-	// Run does the step. Its error is a [*Failure]; any other error counts as CodePermanentError.
+	// References are the former steps that the node reads; nil for none.
+	References() []Reference
+	// Run does the step, and ends soon after ctx does. Its error is a [*Failure]; any other error counts as
+	// CodePermanentError. It may be called from several goroutines at once.
 	Run(ctx context.Context, call *Call) (Output, error)
+}
+
+// TimeLimited is a Runner with a default for the step's timeout that is shorter than the pipeline's. Node.Timeout
+// overrides it.
+type TimeLimited interface {
+	DefaultTimeout() time.Duration
 }
 
 // Call is what a step sees.
 type Call struct {
 	Execution *Execution
 	NodeID    string
-	// Data is what placeholders and expressions read: event, steps, context, and the payload's own fields at the top
-	// (see internal/placeholder).
+	// Data is what placeholders and expressions read: it has the keys event, payload, steps and context. steps holds
+	// the nodes that lie before this one. It is read only, and its numbers are json.Number.
 	Data     map[string]any
 	Now      time.Time
 	Services Services
@@ -77,6 +98,8 @@ type Services struct {
 	MaxResponseBytes int64
 	// Publisher publishes to the broker.
 	Publisher Publisher
+	// EventSubjectPrefix is where the relay publishes events; a publish node may not publish below it.
+	EventSubjectPrefix string
 }
 
 // Publisher publishes a message and waits for the broker's acknowledgement.

@@ -31,7 +31,7 @@ type Step struct {
 	Branch     string
 	Code       Code
 	HTTPStatus int
-	// Output is what later nodes read as {{steps.<node>.…}}; nil for none.
+	// Output is what later nodes read as {{steps.<node>.output…}}; nil for none.
 	Output     json.RawMessage
 	StartedAt  time.Time
 	FinishedAt time.Time
@@ -95,10 +95,11 @@ type Result struct {
 
 // Runtime is what an attempt runs with.
 type Runtime struct {
+	// Journal makes steps durable while the attempt runs. Nil: every step is left to [Result].Pending.
 	Journal Journal
 	// Now is the clock.
 	Now func() time.Time
-	// StepTimeout bounds each step that has no timeout of its own.
+	// StepTimeout bounds each step that has no timeout of its own; 0: no bound.
 	StepTimeout time.Duration
 	// Parallelism is how many steps of one execution run at once, 1 or more.
 	Parallelism int
