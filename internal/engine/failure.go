@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -47,6 +48,22 @@ const (
 	CodeCancelledByPipeline Code = "cancelled_by_pipeline"
 	CodeNoBranch            Code = "no_branch"
 )
+
+// stepCodes are the codes that a step can fail with, and so those that Node.Classify can name.
+var stepCodes = []Code{
+	CodePermanentError, CodeTransientError, CodeTimeout, CodeConnectionFailed, CodeHTTPStatus, CodeAddressRefused,
+	CodeRedirectRefused, CodeResponseTooLarge, CodePlaceholderUnset, CodeExpressionFailed, CodeExpressionCost,
+	CodeOutputTooLarge, CodeInvalidRequest, CodeEventRefused, CodePublishFailed, CodeNodePanicked, CodeNoBranch,
+}
+
+// executionCodes are the others: why an execution ended that no step failed.
+var executionCodes = []Code{
+	CodeMaxAttemptsExceeded, CodePayloadConflict, CodeSchemaInvalid, CodePayloadExpired, CodeDeadlineExceeded,
+	CodePipelineTimeout, CodeRevisionMissing, CodeCancelledByPipeline,
+}
+
+// Codes is the whole closed list.
+func Codes() []Code { return slices.Concat(stepCodes, executionCodes) }
 
 // Failure is how a step, or a whole attempt, failed. Only its structured fields are ever recorded; Err is for debug
 // logs.
