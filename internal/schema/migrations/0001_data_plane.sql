@@ -1,23 +1,29 @@
 -- The data plane: outbox, ledger, steps, dead letters.
 -- Written for PostgreSQL 13 and later: no uuidv7(), no MERGE, no NULLS NOT DISTINCT.
 
+-- Functions fix their search_path, so that no object of a caller's schema can take the place of a built-in one.
+
 -- UUIDv7 (RFC 9562, section 5.7): 48 bits of Unix milliseconds, version, 74 random bits from gen_random_uuid().
+-- set_bit counts from the lowest bit of a byte: 52 and 53 turn the version nibble of byte 6 from 4 into 7, and the
+-- variant in byte 8 stays as gen_random_uuid() set it.
 CREATE FUNCTION relayops.uuid_v7() RETURNS uuid
-LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
-  SELECT encode(
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN encode(
     set_bit(set_bit(
       overlay(uuid_send(gen_random_uuid())
-        PLACING substring(int8send((extract(epoch FROM clock_timestamp()) * 1000)::bigint) FROM 3)
+        PLACING substring(int8send(floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint) FROM 3)
         FROM 1 FOR 6),
       52, 1), 53, 1),
-    'hex')::uuid
+    'hex')::uuid;
+END
 $$;
 
 -- The hash of a payload is the SHA-256 of its jsonb text, so that white space and key order make no conflict.
 -- It also refuses a payload above the limit (event.MaxPayloadBytes), whoever inserts it.
 -- IMMUTABLE although convert_to is only STABLE: the server encoding of a database never changes.
 CREATE FUNCTION relayops.payload_sha256(payload jsonb) RETURNS bytea
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   body constant bytea := convert_to(payload::text, 'UTF8');
 BEGIN
@@ -27,6 +33,21 @@ BEGIN
             HINT = 'Put large documents in an object store and their address in the event.';
   END IF;
   RETURN sha256(body);
+END
+$$;
+
+-- The limits of event.Envelope's Headers: an object of at most 64 strings and 16 KiB, keys in lower case.
+CREATE FUNCTION relayops.headers_are_valid(headers jsonb) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF jsonb_typeof(headers) <> 'object' THEN
+    RETURN false;
+  END IF;
+  RETURN (SELECT count(*) <= 64
+      AND coalesce(sum(octet_length(h.key) + octet_length(h.value #>> '{}')), 0) <= 16384
+      AND coalesce(bool_and(jsonb_typeof(h.value) = 'string' AND h.key ~ '^[a-z0-9._-]{1,64}$'
+        AND (h.value #>> '{}') !~ '[\x01-\x1f\x7f]'), true)
+    FROM jsonb_each(headers) h);
 END
 $$;
 
@@ -64,7 +85,10 @@ CREATE TABLE relayops.outbox_events (
     octet_length(correlation_id) <= 256 AND octet_length(causation_id) <= 256),
   CONSTRAINT texts_have_no_control_characters CHECK (
     aggregate_type || aggregate_id || correlation_id || causation_id !~ '[\x01-\x1f\x7f]'),
-  CONSTRAINT headers_are_a_small_object CHECK (jsonb_typeof(headers) = 'object' AND pg_column_size(headers) <= 16384),
+  CONSTRAINT headers_are_small_texts CHECK (headers = '{}' OR relayops.headers_are_valid(headers)),
+  CONSTRAINT occurred_at_is_in_the_years_1_to_9999 CHECK (
+    occurred_at > '0001-01-01 00:00:00+00' AND occurred_at < '10000-01-01 00:00:00+00'),
+  CONSTRAINT available_at_is_finite CHECK (isfinite(available_at)),
   CONSTRAINT status_is_known CHECK (status IN ('PENDING', 'PUBLISHED', 'FAILED'))
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 
@@ -79,8 +103,14 @@ COMMENT ON COLUMN relayops.outbox_events.last_error IS
 CREATE INDEX outbox_events_due ON relayops.outbox_events (available_at, position) WHERE status = 'PENDING';
 CREATE INDEX outbox_events_failed ON relayops.outbox_events (position) WHERE status = 'FAILED';
 
--- The same id with the same payload is the same event (a retried call); with another payload it is refused.
+-- The same id with the same payload is the same event (a retried call); with another payload it is refused (RO409).
 -- ordered => true serialises the writers of one aggregate until they commit.
+--
+-- It runs with its owner's rights, so that an application needs USAGE on the schema and EXECUTE on this function and
+-- nothing else: it can neither read the outbox nor write its status.
+--
+-- Under READ COMMITTED the INSERT waits for a transaction that holds the same key, and the SELECT after it sees what
+-- that one committed. Under REPEATABLE READ the INSERT itself fails with serialization_failure, to be tried again.
 CREATE FUNCTION relayops.emit_event(
   org_id         text,
   event_type     text,
@@ -96,43 +126,56 @@ CREATE FUNCTION relayops.emit_event(
   available_at   timestamptz DEFAULT NULL,
   ordered        boolean     DEFAULT false
 ) RETURNS uuid
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-  id       constant uuid := coalesce(emit_event.event_id, relayops.uuid_v7());
-  recorded bytea;
+  new_id   constant uuid := coalesce(emit_event.event_id, relayops.uuid_v7());
+  old_hash bytea;
 BEGIN
-  IF emit_event.org_id IS NULL OR emit_event.org_id = '' THEN
+  IF coalesce(emit_event.org_id, '') = '' THEN
     RAISE EXCEPTION 'org_id: found nothing, allowed: the organisation the event belongs to'
+      USING ERRCODE = 'not_null_violation';
+  END IF;
+  IF coalesce(emit_event.event_type, '') = '' THEN
+    RAISE EXCEPTION 'event_type: found nothing, allowed: a name such as OrderConfirmed'
       USING ERRCODE = 'not_null_violation';
   END IF;
   IF emit_event.payload IS NULL THEN
     RAISE EXCEPTION 'payload: found nothing, allowed: a JSON document (the JSON value null is one)'
       USING ERRCODE = 'not_null_violation';
   END IF;
-  IF ordered THEN
-    PERFORM pg_advisory_xact_lock(hashtextextended(
-      emit_event.org_id || E'\x01' || emit_event.aggregate_type || E'\x01' || emit_event.aggregate_id, 0));
+  IF emit_event.ordered THEN
+    PERFORM pg_advisory_xact_lock(hashtextextended(emit_event.org_id || E'\x01' ||
+      coalesce(emit_event.aggregate_type, '') || E'\x01' || coalesce(emit_event.aggregate_id, ''), 0));
   END IF;
-  INSERT INTO relayops.outbox_events AS o (event_id, org_id, event_type, event_version, aggregate_type, aggregate_id,
-    correlation_id, causation_id, payload, headers, occurred_at, available_at)
-  VALUES (id, emit_event.org_id, emit_event.event_type, emit_event.event_version,
-    coalesce(emit_event.aggregate_type, ''), coalesce(emit_event.aggregate_id, ''),
-    coalesce(emit_event.correlation_id, ''), coalesce(emit_event.causation_id, ''),
-    emit_event.payload, coalesce(emit_event.headers, '{}'),
-    coalesce(emit_event.occurred_at, now()), coalesce(emit_event.available_at, now()))
-  ON CONFLICT ON CONSTRAINT outbox_events_pkey DO NOTHING;
-  IF NOT FOUND THEN
-    SELECT o.payload_sha256 INTO recorded FROM relayops.outbox_events o
-      WHERE o.org_id = emit_event.org_id AND o.event_id = id;
-    IF recorded IS DISTINCT FROM relayops.payload_sha256(emit_event.payload) THEN
-      RAISE EXCEPTION 'event % of org % exists with another payload', id, emit_event.org_id
-        USING ERRCODE = 'RO409', HINT = 'One event id stands for one payload; use a new id for a new event.';
+  FOR attempt IN 1..3 LOOP
+    INSERT INTO relayops.outbox_events (event_id, org_id, event_type, event_version, aggregate_type, aggregate_id,
+      correlation_id, causation_id, payload, headers, occurred_at, available_at)
+    VALUES (new_id, emit_event.org_id, emit_event.event_type, coalesce(emit_event.event_version, 1),
+      coalesce(emit_event.aggregate_type, ''), coalesce(emit_event.aggregate_id, ''),
+      coalesce(emit_event.correlation_id, ''), coalesce(emit_event.causation_id, ''),
+      emit_event.payload, coalesce(emit_event.headers, '{}'),
+      coalesce(emit_event.occurred_at, now()), coalesce(emit_event.available_at, now()))
+    ON CONFLICT ON CONSTRAINT outbox_events_pkey DO NOTHING;
+    IF FOUND THEN
+      RETURN new_id;
     END IF;
-  END IF;
-  RETURN id;
+    SELECT o.payload_sha256 INTO old_hash FROM relayops.outbox_events o
+      WHERE o.org_id = emit_event.org_id AND o.event_id = new_id;
+    IF FOUND THEN
+      IF old_hash <> relayops.payload_sha256(emit_event.payload) THEN
+        RAISE EXCEPTION 'event % of org % exists with another payload', new_id, emit_event.org_id
+          USING ERRCODE = 'RO409', HINT = 'One event id stands for one payload; use a new id for a new event.';
+      END IF;
+      RETURN new_id;
+    END IF;
+    -- The retention removed the other row between the two statements: the key is free again.
+  END LOOP;
+  RAISE EXCEPTION 'event % of org % comes and goes', new_id, emit_event.org_id
+    USING ERRCODE = 'serialization_failure', HINT = 'Try the transaction again.';
 END
 $$;
+REVOKE ALL ON FUNCTION relayops.emit_event FROM PUBLIC;
 
 -- Every revision of a pipeline that an execution began with, so that retries and resumes use it.
 CREATE TABLE relayops.pipeline_revisions (
