@@ -1,10 +1,12 @@
 package event
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"time"
 	"unicode/utf8"
 
@@ -18,9 +20,12 @@ const (
 	MaxTokenBytes = 128
 	// MaxTextBytes bounds AggregateType, AggregateID, CorrelationID and CausationID, in bytes.
 	MaxTextBytes = 256
-	// MaxPayloadBytes bounds the payload's JSON text, in bytes (8 MiB). What is larger belongs in an object store,
+	// MaxPayloadBytes bounds the payload's JSON text, in bytes (8 MiB), as it was given and as PostgreSQL prints its
+	// jsonb: with a space after ',' and ':', and numbers without exponent. What is larger belongs in an object store,
 	// with its address in the event.
 	MaxPayloadBytes = 8 << 20
+	// MaxPayloadDepth bounds how deep the payload's arrays and objects are nested.
+	MaxPayloadDepth = 1000
 	// MaxHeaders and MaxHeadersBytes bound Headers: entries, and bytes of all keys and values together.
 	MaxHeaders      = 64
 	MaxHeadersBytes = 16 << 10
@@ -44,9 +49,10 @@ type Envelope struct {
 	// CorrelationID joins the events of one business transaction, CausationID names the event that caused this one.
 	CorrelationID string `json:"correlationId,omitempty"`
 	CausationID   string `json:"causationId,omitempty"`
-	// Payload is the event's JSON document. JSON null is a payload; an absent payload is an error.
+	// Payload is the event's JSON document, at most [MaxPayloadBytes] and [MaxPayloadDepth]. JSON null is a payload; an
+	// absent payload is an error, and so is what PostgreSQL's jsonb cannot hold, such as the character \u0000.
 	Payload json.RawMessage `json:"payload"`
-	// OccurredAt is when it happened, by the application's clock.
+	// OccurredAt is when it happened, by the application's clock, in the years 1 to 9999. PostgreSQL keeps microseconds.
 	OccurredAt time.Time `json:"occurredAt"`
 	// Headers travel with the event; W3C traceparent and tracestate among them. Keys are lower-case tokens
 	// ([a-z0-9._-], at most 64 bytes).
@@ -73,9 +79,7 @@ func (e *Envelope) Validate() error {
 	} {
 		checkText(text.field, text.value, fault)
 	}
-	if e.OccurredAt.IsZero() {
-		fault("occurredAt", "no time", "when the event happened")
-	}
+	checkTime(e.OccurredAt, fault)
 	checkPayload(e.Payload, fault)
 	checkHeaders(e.Headers, fault)
 	if len(faults) > 0 {
@@ -91,7 +95,7 @@ func checkOrg(org string, fault func(field, found, allowed string)) {
 	case len(org) > MaxTokenBytes:
 		fault("orgId", fmt.Sprintf("%d bytes", len(org)), fmt.Sprintf("at most %d bytes", MaxTokenBytes))
 	case !printable(org):
-		fault("orgId", fmt.Sprintf("%q", org), "valid UTF-8 without control characters")
+		fault("orgId", quote(org), "valid UTF-8 without control characters")
 	}
 }
 
@@ -103,7 +107,7 @@ func checkType(name string, fault func(field, found, allowed string)) {
 	case len(name) > MaxTokenBytes:
 		fault("eventType", fmt.Sprintf("%d bytes", len(name)), allowed)
 	case !ValidType(name):
-		fault("eventType", fmt.Sprintf("%q", name), allowed)
+		fault("eventType", quote(name), allowed)
 	}
 }
 
@@ -112,7 +116,16 @@ func checkText(field, value string, fault func(field, found, allowed string)) {
 	case len(value) > MaxTextBytes:
 		fault(field, fmt.Sprintf("%d bytes", len(value)), fmt.Sprintf("at most %d bytes", MaxTextBytes))
 	case !printable(value):
-		fault(field, fmt.Sprintf("%q", value), "valid UTF-8 without control characters")
+		fault(field, quote(value), "valid UTF-8 without control characters")
+	}
+}
+
+func checkTime(at time.Time, fault func(field, found, allowed string)) {
+	switch year := at.UTC().Year(); {
+	case at.Truncate(time.Microsecond).IsZero():
+		fault("occurredAt", "no time", "when the event happened")
+	case year < 1 || year > 9999:
+		fault("occurredAt", fmt.Sprintf("the year %d", year), "a year from 1 to 9999")
 	}
 }
 
@@ -120,29 +133,25 @@ func checkPayload(payload json.RawMessage, fault func(field, found, allowed stri
 	switch {
 	case len(payload) == 0:
 		fault("payload", "nothing", "a JSON document (null is one)")
+		return
 	case len(payload) > MaxPayloadBytes:
-		fault("payload", fmt.Sprintf("%d bytes", len(payload)), fmt.Sprintf("at most %d bytes; put more in an object store and its address in the event", MaxPayloadBytes))
+		fault("payload", fmt.Sprintf("%d bytes", len(payload)), payloadBytesAllowed)
+		return
 	case !utf8.Valid(payload) || !json.Valid(payload):
 		fault("payload", "text that is not JSON", "one JSON document in UTF-8")
-	case hasNUL(payload):
-		fault("payload", `the escape \u0000`, "text without NUL characters, which PostgreSQL's jsonb cannot hold")
+		return
+	}
+	size, problem := jsonbText(payload)
+	switch {
+	case problem != "":
+		fault("payload", problem, "what PostgreSQL's jsonb can hold")
+	case size > MaxPayloadBytes:
+		fault("payload", fmt.Sprintf("%d bytes as PostgreSQL prints it", size), payloadBytesAllowed)
 	}
 }
 
-// hasNUL reports whether a string of the JSON document holds the escape \u0000. An escaped backslash before u0000 is
-// plain text, so escapes are stepped over as pairs.
-func hasNUL(document []byte) bool {
-	for {
-		i := bytes.IndexByte(document, '\\')
-		if i < 0 || i+1 >= len(document) {
-			return false
-		}
-		if bytes.HasPrefix(document[i+1:], []byte("u0000")) {
-			return true
-		}
-		document = document[i+2:]
-	}
-}
+var payloadBytesAllowed = fmt.Sprintf("at most %d bytes; put more in an object store and its address in the event",
+	MaxPayloadBytes)
 
 func checkHeaders(headers map[string]string, fault func(field, found, allowed string)) {
 	if len(headers) > MaxHeaders {
@@ -150,18 +159,30 @@ func checkHeaders(headers map[string]string, fault func(field, found, allowed st
 		return
 	}
 	total := 0
-	for key, value := range headers {
+	for _, key := range slices.Sorted(maps.Keys(headers)) {
+		value := headers[key]
 		total += len(key) + len(value)
 		if !validHeaderKey(key) {
-			fault("headers", fmt.Sprintf("key %q", key), "1 to 64 of a-z, 0-9, '.', '_' and '-'")
+			fault("headers", "key "+quote(key), "1 to 64 of a-z, 0-9, '.', '_' and '-'")
 		}
 		if !printable(value) {
-			fault("headers["+key+"]", fmt.Sprintf("%q", value), "valid UTF-8 without control characters")
+			fault("headers["+excerpt(key)+"]", quote(value), "valid UTF-8 without control characters")
 		}
 	}
 	if total > MaxHeadersBytes {
 		fault("headers", fmt.Sprintf("%d bytes", total), fmt.Sprintf("at most %d bytes in all", MaxHeadersBytes))
 	}
+}
+
+// quote shows a value of the caller's in an error, and no more of it than a line holds.
+func quote(value string) string { return strconv.Quote(excerpt(value)) }
+
+func excerpt(value string) string {
+	const most = 80
+	if len(value) <= most {
+		return value
+	}
+	return value[:most] + "…"
 }
 
 // ValidType reports whether name can be an event type: see [Envelope].EventType.

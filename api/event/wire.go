@@ -80,7 +80,7 @@ func Encode(d *Delivery, msgID string) (headers map[string][]string, body []byte
 	for key, value := range d.Headers {
 		switch key {
 		case HeaderTraceParent, HeaderTraceState:
-			set(key, percentEncode(value))
+			headers[key] = []string{percentEncode(value)}
 		default:
 			headers[HeaderExtraPrefix+key] = []string{percentEncode(value)}
 		}
@@ -215,6 +215,9 @@ func (r *headerReader) extra() map[string]string {
 		}
 		if !isExtra {
 			continue
+		}
+		if name == HeaderExtraPrefix+HeaderTraceParent || name == HeaderExtraPrefix+HeaderTraceState {
+			r.fail(name, "allowed: "+key+" without the prefix")
 		}
 		if extra == nil {
 			extra = make(map[string]string)
