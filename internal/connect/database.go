@@ -24,7 +24,10 @@ const (
 // Database opens a pool. name becomes the connections' application_name. The pool is lazy: it dials on first use, and
 // reads URL, file or environment variable for each new connection. The error is that of a DSN that cannot be parsed
 // or of a specification that names none; a file that is missing or wrong is an error of each use, not of Database.
-func Database(ctx context.Context, spec runspec.Database, name string) (*pgxpool.Pool, error) {
+//
+// Options change the pool's configuration last.
+func Database(ctx context.Context, spec runspec.Database, name string, options ...func(*pgxpool.Config),
+) (*pgxpool.Pool, error) {
 	if err := oneSource(spec); err != nil {
 		return nil, err
 	}
@@ -50,11 +53,15 @@ func Database(ctx context.Context, spec runspec.Database, name string) (*pgxpool
 		if err != nil {
 			return err
 		}
+		fresh.Tracer = config.Tracer
 		*config = *fresh
 		return nil
 	}
 	pool.ShouldPing = func(_ context.Context, params pgxpool.ShouldPingParams) bool {
 		return params.IdleDuration > pingIdleAfter
+	}
+	for _, option := range options {
+		option(pool)
 	}
 	opened, err := pgxpool.NewWithConfig(ctx, pool)
 	if err != nil {
@@ -92,6 +99,8 @@ func connConfig(spec runspec.Database, read func(runspec.Database) (string, erro
 	if _, set := config.RuntimeParams["application_name"]; !set {
 		config.RuntimeParams["application_name"] = name
 	}
+	// A mapped table's timestamp without time zone holds UTC, and is compared with now().
+	config.RuntimeParams["timezone"] = "UTC"
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = dialTimeout
 	}
