@@ -65,7 +65,7 @@ func TestDecodeNamesTheHeader(t *testing.T) {
 	}{
 		"no id":            {func(h map[string][]string) { delete(h, event.HeaderEventID) }, event.HeaderEventID},
 		"an id in braces":  {set(event.HeaderEventID, "{0190b0a0-0000-7000-8000-000000000001}"), event.HeaderEventID},
-		"an id twice":      {func(h map[string][]string) { h[event.HeaderEventID] = []string{"a", "b"} }, event.HeaderEventID},
+		"an org twice":     {func(h map[string][]string) { h[event.HeaderOrg] = []string{"a", "b"} }, event.HeaderOrg},
 		"a cut escape":     {set(event.HeaderOrg, "acme%2"), event.HeaderOrg},
 		"a wrong escape":   {set(event.HeaderOrg, "%zz"), event.HeaderOrg},
 		"version 0":        {set(event.HeaderEventVersion, "0"), event.HeaderEventVersion},
