@@ -9,8 +9,8 @@ type NewerError struct {
 }
 
 func (e *NewerError) Error() string {
-	return fmt.Sprintf("the database has schema version %d, this program knows versions up to %d: run a newer version of RelayOps",
-		e.Found, e.Known)
+	return fmt.Sprintf("the database has schema version %d, this program knows versions up to %d: "+
+		"run a newer version of RelayOps", e.Found, e.Known)
 }
 
 // ChecksumError: a migration was applied from another text than the one that this binary has.
@@ -36,7 +36,8 @@ func (e *OutdatedError) Error() string {
 	if e.Found == 0 {
 		return "the database has no RelayOps schema: run relayops migrate up"
 	}
-	return fmt.Sprintf("the database has schema version %d, this program needs %d: run relayops migrate up", e.Found, e.Needed)
+	return fmt.Sprintf("the database has schema version %d, this program needs %d: run relayops migrate up",
+		e.Found, e.Needed)
 }
 
 // PrivilegeError: the database role lacks a right.

@@ -54,7 +54,8 @@ func applyNext(ctx context.Context, db DB, migrations []Migration) (applied *Mig
 			return err
 		}
 		// Whoever waits here reads what the other one recorded: under READ COMMITTED each statement sees anew.
-		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1::bigint)", pgx.QueryExecModeExec, int64(migrationLock)); err != nil {
+		_, err = tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1::bigint)", pgx.QueryExecModeExec, int64(migrationLock))
+		if err != nil {
 			return fmt.Errorf("lock the schema: %w", err)
 		}
 		recorded, err := readRecorded(ctx, tx, who)
@@ -98,8 +99,8 @@ func pending(recorded map[int]Migration, migrations []Migration) ([]Migration, e
 }
 
 func apply(ctx context.Context, tx pgx.Tx, who session, migration *Migration) (at time.Time, err error) {
-	const record = `INSERT INTO relayops.schema_migrations (version, name, checksum) VALUES ($1::integer, $2::text, $3::text)
-		RETURNING applied_at`
+	const record = `INSERT INTO relayops.schema_migrations (version, name, checksum)
+		VALUES ($1::integer, $2::text, $3::text) RETURNING applied_at`
 	if _, err := tx.Exec(ctx, migration.sql); err != nil {
 		return at, who.explain(fmt.Errorf("apply migration %04d_%s: %w", migration.Version, migration.Name, err),
 			"create tables and functions in schema relayops", "GRANT USAGE, CREATE ON SCHEMA relayops TO {role}")
@@ -157,7 +158,8 @@ func readRecorded(ctx context.Context, tx pgx.Tx, who session) (map[int]Migratio
 	if err != nil || !hasTable {
 		return nil, err
 	}
-	rows, err := tx.Query(ctx, "SELECT version, name, checksum, applied_at FROM relayops.schema_migrations", pgx.QueryExecModeExec)
+	const query = "SELECT version, name, checksum, applied_at FROM relayops.schema_migrations"
+	rows, err := tx.Query(ctx, query, pgx.QueryExecModeExec)
 	if err != nil {
 		return nil, explainRead(who, err)
 	}
@@ -196,8 +198,8 @@ func checkServer(ctx context.Context, tx pgx.Tx) (who session, err error) {
 	case number < minimumServer:
 		return who, fmt.Errorf("PostgreSQL: found version %s, allowed: 13 or later", version)
 	case encoding != "UTF8":
-		return who, fmt.Errorf("database encoding: found %s, allowed: UTF8 (CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0)",
-			encoding)
+		return who, fmt.Errorf("database encoding: found %s, allowed: UTF8 "+
+			"(CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0)", encoding)
 	}
 	return who, nil
 }
@@ -226,7 +228,8 @@ func inTransaction(ctx context.Context, db DB, mode pgx.TxAccessMode, work func(
 			_ = tx.Rollback(context.WithoutCancel(ctx))
 		}
 	}()
-	if _, err := tx.Exec(ctx, "SET LOCAL search_path TO pg_catalog, pg_temp; SET LOCAL statement_timeout TO 0"); err != nil {
+	const settings = "SET LOCAL search_path TO pg_catalog, pg_temp; SET LOCAL statement_timeout TO 0"
+	if _, err := tx.Exec(ctx, settings); err != nil {
 		return fmt.Errorf("set up the transaction: %w", err)
 	}
 	if err := work(tx); err != nil {

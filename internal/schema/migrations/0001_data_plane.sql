@@ -236,7 +236,8 @@ CREATE TABLE relayops.pipeline_executions (
 
 -- Due work (RETRY) and abandoned work (RUNNING with a lease that ran out), a partial index each.
 CREATE INDEX pipeline_executions_due ON relayops.pipeline_executions (pipeline_key, due_at) WHERE state = 'RETRY';
-CREATE INDEX pipeline_executions_leased ON relayops.pipeline_executions (pipeline_key, lease_until) WHERE state = 'RUNNING';
+CREATE INDEX pipeline_executions_leased ON relayops.pipeline_executions (pipeline_key, lease_until)
+  WHERE state = 'RUNNING';
 CREATE INDEX pipeline_executions_event ON relayops.pipeline_executions (event_id);
 CREATE INDEX pipeline_executions_recent ON relayops.pipeline_executions (org_id, created_at);
 
