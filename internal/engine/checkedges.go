@@ -20,6 +20,7 @@ func (c *compilation) edges() {
 		}
 		if c.graph.nodes[to].Type == TypeStart {
 			c.fault("", where+".to", quote(edge.To)+", a start node", "a node other than start: a pipeline begins there")
+			continue
 		}
 		branch := edge.Branch
 		if branch == "" {

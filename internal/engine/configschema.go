@@ -89,7 +89,11 @@ func (r *schemaReader) leaf(e *jsonschema.ValidationError) {
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Type:
-		add(field, article(k.Got), strings.Join(k.Want, " or "))
+		allowed := make([]string, len(k.Want))
+		for i, want := range k.Want {
+			allowed[i] = article(want)
+		}
+		add(field, article(k.Got), strings.Join(allowed, " or "))
 	case *kind.Enum:
 		allowed := make([]string, len(k.Want))
 		for i, want := range k.Want {

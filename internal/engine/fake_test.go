@@ -40,8 +40,9 @@ func (t fakeType) Schema() []byte {
 
 func (t fakeType) Compile(raw json.RawMessage) (Runner, error) {
 	r := &fakeRunner{world: t.world}
-	if err := json.Unmarshal(raw, r); err != nil {
-		return nil, FieldErrors{{Found: "not the fake's config", Allowed: "branches, reads"}}
+	var mistyped *json.UnmarshalTypeError // The schema reports it.
+	if err := json.Unmarshal(raw, r); err != nil && !errors.As(err, &mistyped) {
+		return nil, FieldErrors{{Found: "text that is not JSON", Allowed: "JSON"}}
 	}
 	return r, nil
 }

@@ -205,7 +205,11 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	lost := errors.New("lease lost")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	types, world := fakes(map[string]behaviour{
-		"e1": func(ctx context.Context, _ *Call) (Output, error) { cancel(lost); <-ctx.Done(); return Output{}, ctx.Err() },
+		"e1": func(ctx context.Context, _ *Call) (Output, error) {
+			cancel(lost)
+			<-ctx.Done()
+			return Output{}, ctx.Err()
+		},
 	})
 	journal := &memoryJournal{}
 	def := chain(Node{ID: "p1", Type: "pure"}, Node{ID: "e1", Type: "external"}, Node{ID: "e2", Type: "external"})

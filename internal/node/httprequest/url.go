@@ -59,7 +59,7 @@ func schemeOf(u *url.URL) string {
 	return `"` + u.Scheme + `"`
 }
 
-// locate finds the place of each placeholder, and gives the URL with x for each of them.
+// locate finds the place of each placeholder, and gives the URL with 1 for each of them.
 func (t *urlTemplate) locate() string {
 	var sample strings.Builder
 	for i, part := range t.text.Parts() {
@@ -73,7 +73,7 @@ func (t *urlTemplate) locate() string {
 				sample.WriteString("/x") // What follows continues the path that the base brings in.
 			}
 		} else {
-			sample.WriteByte('x')
+			sample.WriteByte('1')
 		}
 		t.places = append(t.places, at)
 	}
