@@ -91,6 +91,11 @@ func scanPath(text string) (*path, int, *SyntaxError) {
 	}
 	names = append(names, segment{name: name, index: noIndex})
 	for {
+		if len(names) > maxSegments || s.at > maxPathBytes {
+			return nil, 0, &SyntaxError{
+				Found: "{{" + clip(text), Allowed: fmt.Sprintf("at most %d segments and %d bytes", maxSegments, maxPathBytes),
+			}
+		}
 		switch {
 		case s.take("."):
 			name, err := s.name(false)
@@ -113,11 +118,6 @@ func scanPath(text string) (*path, int, *SyntaxError) {
 			}
 			p, err := newPath(names, optional, source)
 			return p, s.at, err
-		}
-		if len(names) > maxSegments || s.at > maxPathBytes {
-			return nil, 0, &SyntaxError{
-				Found: "{{" + clip(text), Allowed: fmt.Sprintf("at most %d segments and %d bytes", maxSegments, maxPathBytes),
-			}
 		}
 	}
 }
