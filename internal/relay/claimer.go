@@ -1,0 +1,136 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/relayops/relayops/internal/connect"
+	"github.com/relayops/relayops/internal/crashpoint"
+	"github.com/relayops/relayops/internal/outbox"
+)
+
+// batchBytes bounds the payloads that one claimer holds in memory. One larger payload is held alone.
+const batchBytes = 4 << 20
+
+// claimer claims and publishes batches after each wake-up, as long as there is more.
+func (r *Relay) claimer(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.wake:
+		}
+		for ctx.Err() == nil && r.gate.isOpen() {
+			result := r.batch(ctx, r.spec.BatchSize)
+			if result.err != nil || !result.full {
+				break
+			}
+		}
+	}
+}
+
+// batchResult is what a batch tells its caller. After an err the gate is shut, or only the claim was lost.
+type batchResult struct {
+	rows, published int
+	full            bool
+	err             error
+}
+
+// batch claims, publishes and marks one batch. It ends the claim whatever happens; ctx ends only the claiming, a batch
+// in hand is finished.
+func (r *Relay) batch(ctx context.Context, limit int) (result batchResult) {
+	started := r.now()
+	var claim *outbox.Claim
+	defer func() {
+		if fault := recover(); fault != nil {
+			result.err = fmt.Errorf("panic: %v", fault)
+			r.log.Error("relay panicked; the batch is given back", "panic", fmt.Sprint(fault), "stack", string(debug.Stack()))
+			r.gate.pause(ReasonInternalError, result.err)
+		}
+		if claim != nil {
+			claim.Release(ctx)
+		}
+	}()
+	claim, err := r.store.Claim(ctx, r.pool, outbox.Request{
+		Limit: r.limit(limit), MaxBytes: batchBytes, InlineBytes: r.spec.MaxInlinePayloadBytes, Lease: r.spec.ClaimLease.Std(),
+	})
+	if err != nil {
+		return batchResult{err: r.databaseFailed(ctx, err)}
+	}
+	if len(claim.Rows) == 0 {
+		return batchResult{}
+	}
+	crashpoint.Here(crashpoint.AfterClaim)
+	if claim.Full {
+		r.Wake() // There is work for another claimer.
+	}
+	r.averageBytes.Store(int64(claim.Bytes / len(claim.Rows)))
+
+	// A batch in hand outlives a SIGTERM, and never its claim.
+	lease := r.spec.ClaimLease.Std()
+	remaining := lease - r.now().Sub(started)
+	inHand := context.WithoutCancel(ctx)
+	publishing, cancelPublishing := context.WithTimeout(inHand, remaining-leaseMargin(lease))
+	defer cancelPublishing()
+	outcomes := r.publisher.publish(publishing, claim.Rows)
+	crashpoint.Here(crashpoint.AfterPublishBeforeMark)
+
+	j := judge(claim.Rows, outcomes, &r.spec, r.random)
+	if j.err != nil {
+		r.gate.pause(j.pause, j.err)
+	}
+	marking, cancelMarking := context.WithTimeout(inHand, remaining)
+	defer cancelMarking()
+	if err := claim.Settle(marking, j.marks); err != nil {
+		r.metrics.claimsLost.Inc()
+		return batchResult{rows: len(claim.Rows), err: r.databaseFailed(marking, err)}
+	}
+	crashpoint.Here(crashpoint.AfterMark)
+	r.record(&j, len(claim.Rows), r.now().Sub(started))
+	return batchResult{rows: len(claim.Rows), published: len(j.marks.Published), full: claim.Full, err: j.err}
+}
+
+// limit keeps a claim from locking more rows than fit into batchBytes.
+func (r *Relay) limit(most int) int {
+	average := r.averageBytes.Load()
+	if average <= 0 {
+		return most
+	}
+	return max(1, min(most, int(batchBytes/average)))
+}
+
+// databaseFailed pauses the relay unless the error is about one claim only, or the relay is stopping.
+func (r *Relay) databaseFailed(ctx context.Context, err error) error {
+	if ctx.Err() == context.Canceled { //nolint:errorlint // ctx.Err returns the value itself.
+		return err
+	}
+	reason := classifyDatabase(err)
+	if reason == "" {
+		r.log.Warn("claim lost; its rows are published again", "error", err)
+		return err
+	}
+	r.gate.pause(reason, err)
+	// Idle connections to a server that went away would fail one by one.
+	r.pool.Reset()
+	return err
+}
+
+func (r *Relay) record(j *judgement, rows int, took time.Duration) {
+	r.metrics.batch(j, rows, took)
+	r.progress.mu.Lock()
+	defer r.progress.mu.Unlock()
+	r.progress.published += uint64(len(j.marks.Published))
+	r.progress.failures += uint64(len(j.marks.Failed))
+	if len(j.marks.Published) > 0 {
+		r.progress.lastPublished = r.now()
+	}
+	for _, failed := range j.marks.Failed {
+		r.log.Warn("event not published", "event", failed.Row.ID, "code", failed.Code, "attempt", failed.Row.Attempts+1,
+			"final", failed.Final)
+	}
+	if j.err != nil {
+		r.log.Debug("batch interrupted", "error", connect.Explain(j.err))
+	}
+}
