@@ -41,7 +41,8 @@ type OutboxRelayList struct {
 
 // OutboxRelaySpec is what is wanted of a relay.
 // +kubebuilder:validation:XValidation:rule="has(self.table) == has(oldSelf.table) && (!has(self.table) || self.table == oldSelf.table)",message="table is immutable; allowed: what it was, or another OutboxRelay",fieldPath=".table"
-// +kubebuilder:validation:XValidation:rule="duration(self.publishTimeout) < duration(self.claimLease)",messageExpression="'found ' + self.publishTimeout + ' beside a claimLease of ' + self.claimLease + '; allowed: shorter than claimLease, so that a batch never outlives its claim'",fieldPath=".publishTimeout"
+// +kubebuilder:validation:XValidation:rule="duration(self.publishTimeout) + duration('1s') <= duration(self.claimLease)",messageExpression="'found ' + self.publishTimeout + ' beside a claimLease of ' + self.claimLease + '; allowed: at least 1s shorter than claimLease, so that a batch never outlives its claim'",fieldPath=".publishTimeout"
+// +kubebuilder:validation:XValidation:rule="self.database.maxConnections > self.claimers",message="found no more connections than claimers; allowed: more than claimers, since each holds one",fieldPath=".database.maxConnections"
 // +kubebuilder:validation:XValidation:rule="duration(self.stream.duplicateWindow) > duration(self.claimLease) + duration(self.publishTimeout) + duration(self.pollInterval)",messageExpression="'found ' + self.stream.duplicateWindow + '; allowed: longer than claimLease + publishTimeout + pollInterval, ' + self.claimLease + ' + ' + self.publishTimeout + ' + ' + self.pollInterval",fieldPath=".stream.duplicateWindow"
 // +kubebuilder:validation:XValidation:rule="quantity(string(self.stream.maxMessageBytes)).compareTo(quantity(string(self.maxInlinePayloadBytes)).add(65536)) >= 0",message="found less than maxInlinePayloadBytes + 64Ki; allowed: at least that, since an event's headers travel beside its payload",fieldPath=".stream.maxMessageBytes"
 type OutboxRelaySpec struct {
@@ -49,7 +50,7 @@ type OutboxRelaySpec struct {
 	// the key of this relay and of its pipelines, <instance>/<namespace>/<name>, and of what they own in database
 	// and broker. Set it where two clusters share one of them. Immutable.
 	// +optional
-	// +default="default"
+	// +kubebuilder:default="default"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
@@ -85,24 +86,24 @@ type OutboxRelaySpec struct {
 	// publishes overlap: that is why it is 500 here and not 50, the default of OUTBOX_BATCH_SIZE for relays that are
 	// set up by environment variables.
 	// +optional
-	// +default=500
+	// +kubebuilder:default=500
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	BatchSize int32 `json:"batchSize,omitempty"`
 	// claimers is how many claims one relay has in flight, each on a database connection of its own.
 	// +optional
-	// +default=2
+	// +kubebuilder:default=2
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16
 	Claimers int32 `json:"claimers,omitempty"`
-	// claimLease bounds the life of one claim, from 1s to 10m: the database ends it then, whatever became of the
+	// claimLease bounds the life of one claim, from 2s to 10m: the database ends it then, whatever became of the
 	// relay.
 	// +optional
 	// +kubebuilder:default="30s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('10m')",messageExpression="'found ' + self + '; allowed: from 1s to 10m'"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('2s') && duration(self) <= duration('10m')",messageExpression="'found ' + self + '; allowed: from 2s to 10m'"
 	ClaimLease Duration `json:"claimLease,omitempty"`
-	// publishTimeout bounds one publish, from sending to the broker's acknowledgement, from 100ms to 5m. It is
-	// shorter than claimLease.
+	// publishTimeout bounds one publish, from sending to the broker's acknowledgement, from 100ms to 5m. It is at
+	// least 1s shorter than claimLease: the time to mark what was published.
 	// +optional
 	// +kubebuilder:default="5s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('5m')",messageExpression="'found ' + self + '; allowed: from 100ms to 5m'"
@@ -110,22 +111,22 @@ type OutboxRelaySpec struct {
 	// maxAttempts is how many failures of an event itself (too large, refused by the broker) make its row FAILED.
 	// An outage of broker or database counts for none.
 	// +optional
-	// +default=10
+	// +kubebuilder:default=10
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MaxAttempts int32 `json:"maxAttempts,omitempty"`
 	// backOff is how long a row waits after such a failure.
 	// +optional
-	// +kubebuilder:default={initial: "1s", max: "5m"}
+	// +kubebuilder:default={}
 	BackOff BackOff `json:"backOff,omitzero"`
 	// ordering of the events of one aggregate. None, the only value, publishes events as they become due: mostly in
 	// the order of their commits, without a promise.
 	// +optional
-	// +default="None"
+	// +kubebuilder:default="None"
 	Ordering Ordering `json:"ordering,omitempty"`
 	// allowAllOrgs permits pipelines that name no organisation and so get the events of all.
 	// +optional
-	// +default=false
+	// +kubebuilder:default=false
 	AllowAllOrgs *bool `json:"allowAllOrgs,omitempty"`
 	// maxInlinePayloadBytes is the largest payload, in bytes, that travels in its message, up to 8Mi. A larger one
 	// stays in the outbox and is read from there by the worker.
@@ -135,20 +136,20 @@ type OutboxRelaySpec struct {
 	MaxInlinePayloadBytes *resource.Quantity `json:"maxInlinePayloadBytes,omitempty"`
 	// cloudEvents adds the headers of CloudEvents 1.0, binary mode, to each message.
 	// +optional
-	// +default=false
+	// +kubebuilder:default=false
 	CloudEvents *bool `json:"cloudEvents,omitempty"`
 	// deletionPolicy says what becomes of the stream when this resource is deleted. Keep leaves it, with every
 	// message in it; Delete removes it.
 	// +optional
-	// +default="Keep"
+	// +kubebuilder:default="Keep"
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 	// suspend stops publishing: events stay in the outbox until it is false again.
 	// +optional
-	// +default=false
+	// +kubebuilder:default=false
 	Suspend *bool `json:"suspend,omitempty"`
 	// replicas is how many relays run. They share the outbox without a leader.
 	// +optional
-	// +default=1
+	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Replicas *int32 `json:"replicas,omitempty"`
@@ -169,13 +170,13 @@ type DatabaseConnection struct {
 	ListenURLSecretRef *SecretKeyRef `json:"listenUrlSecretRef,omitempty"`
 	// maxConnections bounds the connections of each relay and of each worker, 2 to 1000.
 	// +optional
-	// +default=10
+	// +kubebuilder:default=10
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=1000
 	MaxConnections int32 `json:"maxConnections,omitempty"`
 	// disableListen relies on polling alone: for PgBouncer in transaction mode where there is no listenUrlSecretRef.
 	// +optional
-	// +default=false
+	// +kubebuilder:default=false
 	DisableListen *bool `json:"disableListen,omitempty"`
 }
 
@@ -226,7 +227,7 @@ type NATSTLS struct {
 type TableMapping struct {
 	// schema of the table.
 	// +optional
-	// +default="public"
+	// +kubebuilder:default="public"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Schema string `json:"schema,omitempty"`
@@ -261,21 +262,21 @@ type TriggerName string
 type StreamSpec struct {
 	// name of the stream.
 	// +optional
-	// +default="RELAYOPS"
+	// +kubebuilder:default="RELAYOPS"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_-]+$`
 	Name string `json:"name,omitempty"`
 	// subjectPrefix is the first token, or tokens, of every subject: <subjectPrefix>.<organisation>.<event type>.
 	// +optional
-	// +default="events"
+	// +kubebuilder:default="events"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`
 	SubjectPrefix string `json:"subjectPrefix,omitempty"`
 	// replicas of the stream within the NATS cluster, 1 to 5.
 	// +optional
-	// +default=1
+	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=5
 	Replicas int32 `json:"replicas,omitempty"`

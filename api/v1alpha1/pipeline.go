@@ -65,7 +65,7 @@ type PipelineSpec struct {
 	// startFrom is where the subscription begins: with events committed from Now on, at the Beginning of what the
 	// stream holds, or at a Time. Immutable.
 	// +optional
-	// +default="Now"
+	// +kubebuilder:default="Now"
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="startFrom is immutable; allowed: what it was, or another Pipeline"
 	StartFrom StartFrom `json:"startFrom,omitempty"`
 	// startTime is where startFrom Time begins. Immutable.
@@ -105,7 +105,7 @@ type PipelineSpec struct {
 	Deadline Duration `json:"deadline,omitempty"`
 	// concurrency is how many executions one worker runs at once.
 	// +optional
-	// +default=4
+	// +kubebuilder:default=4
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Concurrency int32 `json:"concurrency,omitempty"`
@@ -115,11 +115,11 @@ type PipelineSpec struct {
 	HTTP HTTPPolicy `json:"http,omitzero"`
 	// suspend stops the pipeline. It stays subscribed, and events accumulate.
 	// +optional
-	// +default=false
+	// +kubebuilder:default=false
 	Suspend *bool `json:"suspend,omitempty"`
 	// replicas is how many workers run.
 	// +optional
-	// +default=1
+	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	Replicas *int32 `json:"replicas,omitempty"`
@@ -177,7 +177,7 @@ type Node struct {
 	// onError says what a failure that is final does: abort ends the execution, continue goes on as if the step had
 	// succeeded. An edge with branch error is the third choice.
 	// +optional
-	// +default="abort"
+	// +kubebuilder:default="abort"
 	OnError OnError `json:"onError,omitempty"`
 	// timeout bounds this step instead of the pipeline's stepTimeout, from 1ms to 1h.
 	// +optional
@@ -250,13 +250,13 @@ type Edge struct {
 type Retry struct {
 	// attempts is how often an execution is tried in all.
 	// +optional
-	// +default=5
+	// +kubebuilder:default=5
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	Attempts int32 `json:"attempts,omitempty"`
 	// backOff is the wait between attempts.
 	// +optional
-	// +kubebuilder:default={initial: "1s", max: "10m"}
+	// +kubebuilder:default={}
 	BackOff BackOff `json:"backOff,omitzero"`
 }
 
