@@ -92,8 +92,14 @@ func Compile(source, field string, want Kind) (*Program, error) {
 	if fault != nil {
 		return nil, fault
 	}
+	if times := growth(ast.NativeRep().Expr(), nil); times > maxGrowth {
+		return nil, &SyntaxError{
+			Found:   "an expression that could repeat its data more than a thousand times over",
+			Allowed: "less nesting of map in map, or several transform nodes",
+		}
+	}
 	program, err := env.Program(ast, cel.CostLimit(CostLimit), cel.InterruptCheckFrequency(interruptEvery),
-		cel.EvalOptions(cel.OptOptimize))
+		cel.CostTracking(cost{}), cel.EvalOptions(cel.OptOptimize))
 	if err != nil {
 		return nil, &SyntaxError{Found: "an expression that is not valid", Allowed: "CEL: " + err.Error()}
 	}

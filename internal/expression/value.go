@@ -29,13 +29,25 @@ func (a adapter) NativeToValue(value any) ref.Val {
 		}
 		return types.String(v)
 	case map[string]any:
-		return types.NewStringInterfaceMap(a, v)
+		return dataMap{types.NewStringInterfaceMap(a, v), v}
 	case []any:
-		return types.NewDynamicList(a, v)
+		return dataList{types.NewDynamicList(a, v), v}
 	default:
 		return types.DefaultTypeAdapter.NativeToValue(value)
 	}
 }
+
+// dataMap and dataList are parts of the data as they are, which need no conversion on the way back.
+type (
+	dataMap struct {
+		traits.Mapper
+		plain map[string]any
+	}
+	dataList struct {
+		traits.Lister
+		plain []any
+	}
+)
 
 func numberValue(number string) ref.Val {
 	if !strings.ContainsAny(number, ".eE") {
@@ -78,6 +90,10 @@ func (c *converter) native(value ref.Val, depth int) (any, error) {
 		return base64.StdEncoding.EncodeToString(v), nil
 	case types.Timestamp, types.Duration:
 		return textOf(v)
+	case dataMap:
+		return v.plain, nil
+	case dataList:
+		return v.plain, nil
 	case traits.Mapper:
 		return c.object(v, depth)
 	case traits.Lister:
@@ -88,9 +104,6 @@ func (c *converter) native(value ref.Val, depth int) (any, error) {
 }
 
 func (c *converter) object(m traits.Mapper, depth int) (any, error) {
-	if plain, isPlain := m.Value().(map[string]any); isPlain {
-		return plain, nil // It came from the data as it is.
-	}
 	object := make(map[string]any)
 	for it := m.Iterator(); it.HasNext() == types.True; {
 		key := it.Next()
@@ -106,9 +119,6 @@ func (c *converter) object(m traits.Mapper, depth int) (any, error) {
 }
 
 func (c *converter) list(l traits.Lister, depth int) (any, error) {
-	if plain, isPlain := l.Value().([]any); isPlain {
-		return plain, nil
-	}
 	list := []any{}
 	for it := l.Iterator(); it.HasNext() == types.True; {
 		element, err := c.native(it.Next(), depth-1)
