@@ -19,6 +19,8 @@ const (
 	longestPause = 5 * time.Second
 	// checkTimeout bounds each question to a server.
 	checkTimeout = 5 * time.Second
+	// schemaTimeout bounds the check of the schema, which may bring it up to date or wait for somebody who does.
+	schemaTimeout = time.Minute
 	// trialRows is how many rows the first batch after a pause may have.
 	trialRows = 10
 	// ensureEvery is how often the stream is looked after while all is well, failedEvery how often FAILED rows are counted.
@@ -170,10 +172,10 @@ func (r *Relay) checkServers(ctx context.Context) (reason Reason, err error) {
 			reason, err = ReasonInternalError, fmt.Errorf("panic: %v", fault)
 		}
 	}()
-	if reason, err := r.probe(ctx); reason != "" {
+	if reason, err := r.checkSchema(ctx); reason != "" {
 		return reason, err
 	}
-	if reason, err := r.checkSchema(ctx); reason != "" {
+	if reason, err := r.probe(ctx); reason != "" {
 		return reason, err
 	}
 	if !r.nc.IsConnected() {
@@ -186,8 +188,11 @@ func (r *Relay) checkSchema(ctx context.Context) (Reason, error) {
 	if r.schemaChecked || r.check == nil {
 		return "", nil
 	}
-	asking, cancel := context.WithTimeout(ctx, checkTimeout)
+	asking, cancel := context.WithTimeout(ctx, schemaTimeout)
 	defer cancel()
+	if err := r.pool.Ping(asking); err != nil {
+		return orUnreachable(classifyDatabase(err)), err
+	}
 	if err := r.check(asking, r.pool); err != nil {
 		if reason := classifyDatabase(err); reason == ReasonDatabaseUnauthorized {
 			return reason, err

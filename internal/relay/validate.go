@@ -33,9 +33,8 @@ func validate(spec *runspec.Relay) error {
 	check(spec.Claimers >= 1 && spec.Claimers <= 16, "claimers", spec.Claimers, "1 to 16")
 	check(spec.MaxAttempts >= 1 && spec.MaxAttempts <= 1000, "maxAttempts", spec.MaxAttempts, "1 to 1000")
 	check(spec.PublishTimeout > 0, "publishTimeout", spec.PublishTimeout, "more than 0")
-	lease := spec.ClaimLease.Std()
-	check(spec.PublishTimeout.Std() <= lease-leaseMargin(lease), "claimLease", spec.ClaimLease, fmt.Sprintf(
-		"more than the publish timeout (%s) and the margin for marking (%s)", spec.PublishTimeout, leaseMargin(lease)))
+	check(spec.ClaimLease > spec.PublishTimeout && spec.ClaimLease >= runspec.Duration(100*time.Millisecond), "claimLease",
+		spec.ClaimLease, fmt.Sprintf("100ms or more, and more than the publish timeout (%s)", spec.PublishTimeout))
 	least := spec.ClaimLease + spec.PublishTimeout + spec.PollInterval
 	check(spec.Stream.DuplicateWindow > least, "stream.duplicateWindow", spec.Stream.DuplicateWindow, fmt.Sprintf(
 		"more than claim lease + publish timeout + poll interval (%s)", least))

@@ -1,0 +1,49 @@
+// The relay publishes committed outbox events to a NATS JetStream stream. See docs/relay.md.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/relayops/relayops/internal/daemon/relay"
+	"github.com/relayops/relayops/internal/telemetry"
+)
+
+// memoryLimit is soft: the collector works harder near it, instead of letting garbage pile up. GOMEMLIMIT overrides it.
+const memoryLimit = 48 << 20
+
+func main() {
+	spec := flag.String("spec", os.Getenv("RELAYOPS_SPEC_FILE"), "JSON file with the relay's specification; without it, environment variables")
+	migrate := flag.Bool("migrate", os.Getenv("RELAYOPS_MIGRATE") == "true", "bring the database's schema up to date first")
+	flag.Parse()
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	if err := run(ctx, *spec, *migrate); err != nil {
+		fmt.Fprintln(os.Stderr, "relay:", err)
+		stop()
+		os.Exit(1) //nolint:gocritic // stop has run.
+	}
+}
+
+func run(ctx context.Context, path string, migrate bool) error {
+	level, err := telemetry.ParseLevel(os.Getenv("LOG_LEVEL"))
+	if err != nil {
+		return err
+	}
+	spec, err := relay.Load(path)
+	if err != nil {
+		return err
+	}
+	log := telemetry.Logger(os.Stderr, level)
+	slog.SetDefault(log)
+	return relay.Run(ctx, spec, relay.WithLog(log), relay.WithMigrations(migrate))
+}
