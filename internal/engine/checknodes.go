@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -129,30 +130,42 @@ func (c *compilation) checkConfig(v *vertex, where string) {
 			fmt.Sprintf("at most %d levels, numbers of at most %d digits", MaxConfigDepth, maxNumberDigits))
 		return
 	}
-	refused := schemaFaults(v.kind, document)
-	for _, f := range refused {
+	found := schemaFaults(v.kind, document)
+	runner, compiled := v.compile(config, document)
+	for _, f := range compiled {
+		if !covered(found, f.Field) {
+			found = append(found, f)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b FieldError) int {
+		return cmp.Or(strings.Compare(a.Field, b.Field), strings.Compare(a.Found, b.Found))
+	})
+	for _, f := range found {
 		c.fault(v.ID, JoinField(where, f.Field), f.Found, f.Allowed)
 	}
-	if _, isObject := document.(map[string]any); !isObject {
-		return
-	}
-	runner, err := v.kind.Compile(config)
-	var found FieldErrors
-	switch {
-	case err == nil && len(refused) == 0:
+	if len(found) == 0 {
 		v.prepare(runner)
-	case errors.As(err, &found):
-		for _, f := range found {
-			if !covered(refused, f.Field) {
-				c.fault(v.ID, JoinField(where, f.Field), f.Found, f.Allowed)
-			}
-		}
-	case err != nil && len(refused) == 0:
-		c.fault(v.ID, where, "a configuration that the node type refuses", err.Error())
 	}
 	if runner != nil && v.OnError == OnErrorContinue && !slices.Contains(branchesOf(runner), BranchSuccess) {
 		c.fault(v.ID, strings.TrimSuffix(where, ".config")+".onError",
 			`"continue" on a node without a branch "success" to continue on`, `"abort", or an edge with branch "error"`)
+	}
+}
+
+// compile lets the type compile a config, also one that its schema refused: the other mistakes are found with it.
+func (v *vertex) compile(config json.RawMessage, document any) (Runner, FieldErrors) {
+	if _, isObject := document.(map[string]any); !isObject {
+		return nil, nil // The schema reports it.
+	}
+	runner, err := v.kind.Compile(config)
+	var faults FieldErrors
+	switch {
+	case errors.As(err, &faults):
+		return runner, faults
+	case err != nil:
+		return runner, FieldErrors{{Found: "a configuration that the node type refuses", Allowed: err.Error()}}
+	default:
+		return runner, nil
 	}
 }
 

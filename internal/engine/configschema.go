@@ -40,7 +40,7 @@ func schemaOf(nodeType Type) (*jsonschema.Schema, error) {
 	return schema, nil
 }
 
-// schemaFaults holds a config against its type's schema: every fault, in the order of its path. A value is never
+// schemaFaults holds a config against its type's schema: every fault, in no order. A value is never
 // repeated, save one of an enumeration: it might be a secret.
 func schemaFaults(nodeType Type, document any) FieldErrors {
 	schema, err := schemaOf(nodeType)
@@ -53,9 +53,6 @@ func schemaFaults(nodeType Type, document any) FieldErrors {
 	}
 	reader := schemaReader{root: schema}
 	reader.leaves(refused)
-	slices.SortFunc(reader.faults, func(a, b FieldError) int {
-		return strings.Compare(a.Field+"\x00"+a.Found, b.Field+"\x00"+b.Found)
-	})
 	return reader.faults
 }
 
@@ -115,7 +112,11 @@ func (r *schemaReader) leaf(e *jsonschema.ValidationError) {
 			add(JoinField(field, fieldPath([]string{name})), "an unknown field"+didYouMean(name, names), list(names))
 		}
 	case *kind.PropertyNames:
-		add(field, "the name "+quote(k.Property), described("another name"))
+		allowed := "another name"
+		if schema != nil && schema.PropertyNames != nil && schema.PropertyNames.Description != "" {
+			allowed = schema.PropertyNames.Description
+		}
+		add(KeyField(field, k.Property), "a field of that name", allowed)
 	case *kind.Pattern:
 		add(field, fmt.Sprintf("a string of %d characters that does not fit", len([]rune(k.Got))),
 			described("a string that matches "+k.Want))
@@ -142,10 +143,8 @@ func (r *schemaReader) leaf(e *jsonschema.ValidationError) {
 
 // schemaAt follows an instance's location into a schema; nil where it says nothing about that place.
 func schemaAt(schema *jsonschema.Schema, location []string) *jsonschema.Schema {
+	schema = target(schema)
 	for _, token := range location {
-		for schema != nil && schema.Ref != nil {
-			schema = schema.Ref
-		}
 		if schema == nil {
 			return nil
 		}
@@ -154,14 +153,22 @@ func schemaAt(schema *jsonschema.Schema, location []string) *jsonschema.Schema {
 		additional, isAdditional := schema.AdditionalProperties.(*jsonschema.Schema)
 		switch {
 		case isProperty:
-			schema = below
+			schema = target(below)
 		case isList:
-			schema = elements
+			schema = target(elements)
 		case isAdditional:
-			schema = additional
+			schema = target(additional)
 		default:
 			return nil
 		}
+	}
+	return schema
+}
+
+// target follows $ref.
+func target(schema *jsonschema.Schema) *jsonschema.Schema {
+	for schema != nil && schema.Ref != nil {
+		schema = schema.Ref
 	}
 	return schema
 }
