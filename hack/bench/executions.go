@@ -21,6 +21,8 @@ type executed struct {
 	others           float64
 }
 
+func (e executed) neighbours() float64 { return e.others }
+
 // executions measures the worker alone, for pipelines of 1 and of 3 nodes, the relay alone on as many events, and both
 // together from commit to finished execution.
 func (b *bench) executions(ctx context.Context) error {
@@ -35,14 +37,16 @@ func (b *bench) executions(ctx context.Context) error {
 			{"1 node", 1, &one, b.executeBacklog}, {"3 nodes", 3, &three, b.executeBacklog},
 			{"end to end", 1, &together, b.endToEnd},
 		} {
-			result, err := trial.run(ctx, pipelineOf(trial.nodes))
+			result, err := undisturbed(b, func() (executed, error) { return trial.run(ctx, pipelineOf(trial.nodes)) })
 			if err != nil {
 				return fmt.Errorf("%s: %w", trial.name, err)
 			}
-			b.logf("worker: %s %.0f executions/s, neighbours %.2f cores", trial.name, result.perSecond, result.others)
+			b.logf("worker: %s %.0f executions/s", trial.name, result.perSecond)
 			*trial.into = append(*trial.into, result)
 		}
-		alone, err := b.drainOf(ctx, b.relayContender(), b.plan.executions)
+		alone, err := undisturbed(b, func() (drained, error) {
+			return b.drainOf(ctx, b.relayContender(), b.plan.executions)
+		})
 		if err != nil {
 			return fmt.Errorf("relay alone: %w", err)
 		}

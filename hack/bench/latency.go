@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/relayops/relayops/api/event"
+	"github.com/relayops/relayops/api/outbox"
 	"github.com/relayops/relayops/hack/bench/figures"
 	"github.com/relayops/relayops/hack/bench/limit"
 	"github.com/relayops/relayops/hack/bench/load"
@@ -27,29 +28,46 @@ type course struct {
 	name string
 	// start runs the programs.
 	start func(ctx context.Context, stream runspec.Stream) ([]*rig.Process, error)
-	// plain: the producers do a plain INSERT and wake nobody up.
-	plain bool
+	// wakeUp is how the producers tell of a commit.
+	wakeUp wakeUp
 	// executes: the latency ends when the execution starts, and not when the message is in the stream.
 	executes bool
 }
 
+type wakeUp int
+
+const (
+	// coalesced: api/outbox writes the event, its Pinger tells, many commits at once if they come fast.
+	coalesced wakeUp = iota
+	// eachCommit: api/outbox writes the event, and each commit is followed by a ping of its own. What a loop written by
+	// hand would do.
+	eachCommit
+	// nobody: a plain INSERT, and no ping.
+	nobody
+)
+
 // delays are one trial's latencies in ms: from the commit's return, and from the time at which the schedule wanted the
 // event, which holds the commit itself and whatever it had to wait for.
-type delays struct{ fromCommit, fromSchedule []float64 }
+type delays struct {
+	fromCommit, fromSchedule []float64
+	others                   float64
+}
+
+func (d delays) neighbours() float64 { return d.others }
 
 // latency measures, at a rate that nothing saturates, how long an event takes from its commit into the stream and to
 // the start of its execution.
 func (b *bench) latency(ctx context.Context) error {
 	courses := []course{
 		{name: "commit-to-publish/relay", start: b.onlyRelay},
-		{name: "commit-to-publish/hand", start: b.onlyListeningLoop},
-		{name: "commit-to-publish/relay-plain-insert", start: b.onlyRelay, plain: true},
+		{name: "commit-to-publish/hand", start: b.onlyListeningLoop, wakeUp: eachCommit},
+		{name: "commit-to-publish/relay-plain-insert", start: b.onlyRelay, wakeUp: nobody},
 		{name: "commit-to-execution-start/relay-and-worker", start: b.relayAndWorker, executes: true},
 	}
 	results := make(map[string][]delays, len(courses))
 	for range b.plan.latencyRounds {
 		for _, c := range courses {
-			d, err := b.observe(ctx, c, b.plan.rate)
+			d, err := undisturbed(b, func() (delays, error) { return b.observe(ctx, c, b.plan.rate) })
 			if err != nil {
 				return fmt.Errorf("%s: %w", c.name, err)
 			}
@@ -63,7 +81,7 @@ func (b *bench) latency(ctx context.Context) error {
 		name := "latency/" + c.name
 		b.report.AddSeries(name+"/p50", fromCommit(results[c.name], 0.5), "ms", nil)
 		var bar *figures.Bar
-		if c.plain {
+		if c.wakeUp == nobody {
 			bar = figures.AtMost(pollBound)
 		}
 		b.report.AddSeries(name+"/p99", fromCommit(results[c.name], 0.99), "ms", bar)
@@ -129,14 +147,22 @@ func (b *bench) observe(ctx context.Context, c course, rate float64) (_ delays, 
 		}
 	}()
 	events := int(rate * b.plan.latencyFor.Seconds())
-	producer, stop, err := b.producer(ctx, events, c.plain)
+	producer, stop, err := b.producer(ctx, events, c.wakeUp)
 	if err != nil {
 		return delays{}, err
 	}
 	defer stop()
+	neighbours, err := rig.WatchNeighbours()
+	if err != nil {
+		return delays{}, err
+	}
 	times, err := load.OpenLoop{
 		Rate: rate, Events: events, Producers: producers, Seed: 1, Commit: producer.Commit,
 	}.Run(ctx)
+	if err != nil {
+		return delays{}, err
+	}
+	others, err := neighbours.Cores()
 	if err != nil {
 		return delays{}, err
 	}
@@ -149,36 +175,49 @@ func (b *bench) observe(ctx context.Context, c course, rate float64) (_ delays, 
 	if err != nil {
 		return delays{}, err
 	}
-	return measure(times, producer.IDs, ends)
+	d, err := measure(times, producer.IDs, ends)
+	d.others = others
+	return d, err
 }
 
-// producer makes one with a pool of its own, whose connections are up.
-func (b *bench) producer(ctx context.Context, events int, plain bool) (*load.Producer, func(), error) {
+// producer makes one with a pool of its own, whose connections are up. The caller ends it with stop.
+func (b *bench) producer(ctx context.Context, events int, how wakeUp) (_ *load.Producer, stop func(), err error) {
 	config := b.rig.Database.Config()
-	config.MaxConns, config.MinConns = producers, producers
+	config.MaxConns = producers + 1 // One for pings.
+	config.MinConns = config.MaxConns
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make the producers' pool: %w", err)
 	}
-	if err := warm(ctx, pool, producers); err != nil {
+	if err := warm(ctx, pool); err != nil {
 		pool.Close()
 		return nil, nil, err
 	}
-	if plain {
+	switch how {
+	case nobody:
 		return load.PlainInsert(pool, events, b.plan.payload), pool.Close, nil
+	case eachCommit:
+		ping := func() {
+			if err := outbox.Ping(ctx, pool); err != nil {
+				b.logf("ping: %v", err)
+			}
+		}
+		return load.New(pool, events, b.plan.payload, ping), pool.Close, nil
+	default:
+		pinger := outbox.NewPinger(pool, outbox.OnPingError(func(err error) { b.logf("ping: %v", err) }))
+		return load.New(pool, events, b.plan.payload, pinger.Ping), func() { pinger.Close(); pool.Close() }, nil
 	}
-	return load.WithPing(pool, events, b.plan.payload, func() {}), pool.Close, nil
 }
 
 // warm makes the connections of a pool, which it would else make under the first events.
-func warm(ctx context.Context, pool *pgxpool.Pool, connections int) error {
-	held := make([]*pgxpool.Conn, 0, connections)
+func warm(ctx context.Context, pool *pgxpool.Pool) error {
+	held := make([]*pgxpool.Conn, 0, pool.Config().MaxConns)
 	defer func() {
 		for _, conn := range held {
 			conn.Release()
 		}
 	}()
-	for range connections {
+	for range pool.Config().MaxConns {
 		conn, err := pool.Acquire(ctx)
 		if err != nil {
 			return fmt.Errorf("connect the producers: %w", err)
@@ -191,14 +230,14 @@ func warm(ctx context.Context, pool *pgxpool.Pool, connections int) error {
 // measure joins commits with their ends. A message may be in the stream before its commit returned to the producer:
 // that counts as no time.
 func measure(times []load.Committed, ids []uuid.UUID, ends map[uuid.UUID]time.Time) (delays, error) {
-	d := delays{fromCommit: make([]float64, len(times)), fromSchedule: make([]float64, len(times))}
+	d := delays{}
 	for n, event := range times {
 		end, ended := ends[ids[n]]
 		if !ended {
 			return delays{}, fmt.Errorf("event %s was committed and has no end", ids[n])
 		}
-		d.fromCommit[n] = max(0, milliseconds(end.Sub(event.Done)))
-		d.fromSchedule[n] = max(0, milliseconds(end.Sub(event.Scheduled)))
+		d.fromCommit = append(d.fromCommit, max(0, milliseconds(end.Sub(event.Done))))
+		d.fromSchedule = append(d.fromSchedule, max(0, milliseconds(end.Sub(event.Scheduled))))
 	}
 	return d, nil
 }

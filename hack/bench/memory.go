@@ -33,7 +33,7 @@ func (b *bench) memory(ctx context.Context) (err error) {
 		}
 	}()
 	events := int(b.plan.memoryRate * b.plan.memoryFor.Seconds())
-	producer, stop, err := b.producer(ctx, events, false)
+	producer, stop, err := b.producer(ctx, events, coalesced)
 	if err != nil {
 		return err
 	}

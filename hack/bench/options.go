@@ -40,6 +40,8 @@ type options struct {
 	check      bool
 	syncAlways bool
 	profileDir string
+	// quiet is how many cores others may keep busy during a trial, in the mean; above it the trial is taken again.
+	quiet float64
 }
 
 func fullPlan() plan {
@@ -72,6 +74,7 @@ func parseOptions(args []string, usage io.Writer) (options, error) {
 	flags.BoolVar(&o.check, "check", false, "end with status 1 if a bar is missed")
 	flags.BoolVar(&o.syncAlways, "sync-always", false, "a broker that syncs to disk before each acknowledgement")
 	flags.StringVar(&o.profileDir, "profile", "", "write CPU and heap profiles of relay and worker to this directory")
+	flags.Float64Var(&o.quiet, "quiet", 0.3, "take a trial again, at most twice, if others kept more cores busy than this")
 	flags.IntVar(&o.rounds, "rounds", o.rounds, "how often each contender runs")
 	flags.IntVar(&o.backlog, "backlog", o.backlog, "events of a drain")
 	flags.IntVar(&o.payload, "payload", o.payload, "bytes of a payload")

@@ -28,15 +28,17 @@ type bench struct {
 type benchmark struct {
 	name string
 	run  func(*bench, context.Context) error
+	// programs that it runs.
+	programs []string
 }
 
 func benchmarks() []benchmark {
 	return []benchmark{
-		{"relay-drain", (*bench).relayDrain},
-		{"latency", (*bench).latency},
-		{"idle", (*bench).idleCost},
-		{"memory", (*bench).memory},
-		{"executions", (*bench).executions},
+		{"relay-drain", (*bench).relayDrain, []string{"relay"}},
+		{"latency", (*bench).latency, []string{"relay", "worker"}},
+		{"idle", (*bench).idleCost, []string{"relay", "worker"}},
+		{"memory", (*bench).memory, []string{"relay", "worker"}},
+		{"executions", (*bench).executions, []string{"relay", "worker"}},
 	}
 }
 
@@ -46,6 +48,18 @@ func benchmarkNames() []string {
 		names = append(names, benchmark.name)
 	}
 	return names
+}
+
+// programsOf gives the programs that benchmarks need, each once.
+func programsOf(names []string) []string {
+	var programs []string
+	for _, benchmark := range benchmarks() {
+		if slices.Contains(names, benchmark.name) {
+			programs = append(programs, benchmark.programs...)
+		}
+	}
+	slices.Sort(programs)
+	return slices.Compact(programs)
 }
 
 func run(ctx context.Context, args []string, out, logs io.Writer) (err error) {
@@ -61,7 +75,7 @@ func run(ctx context.Context, args []string, out, logs io.Writer) (err error) {
 	b.report.Command = strings.Join(append([]string{"go run ./hack/bench"}, args...), " ")
 	b.report.Began, b.report.Quick = time.Now().UTC().Truncate(time.Second), options.quick
 	b.logf("set up: build, PostgreSQL, nats-server")
-	if b.rig, err = rig.Start(ctx, rig.Options{SyncAlways: options.syncAlways, Programs: []string{"relay", "worker"}}); err != nil {
+	if b.rig, err = rig.Start(ctx, rig.Options{SyncAlways: options.syncAlways, Programs: programsOf(options.names)}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.rig.Close()) }()

@@ -25,9 +25,8 @@ type Producer struct {
 	ping    func()
 }
 
-// WithPing makes a producer that uses api/outbox, and wakes the relays up after each commit. The payload's size is in
-// bytes.
-func WithPing(pool *pgxpool.Pool, events, payload int, ping func()) *Producer {
+// New makes a producer that uses api/outbox, and calls ping after each commit. The payload's size is in bytes.
+func New(pool *pgxpool.Pool, events, payload int, ping func()) *Producer {
 	return &Producer{
 		IDs: make([]uuid.UUID, events), pool: pool, payload: payload, ping: ping,
 		write: func(ctx context.Context, tx pgx.Tx, envelope *event.Envelope) error {

@@ -214,7 +214,7 @@ func StreamSpec(name string) runspec.Stream {
 	return runspec.Stream{
 		Name: name, SubjectPrefix: "events", Replicas: 1,
 		MaxBytes: 10 << 30, MaxAge: runspec.Duration(7 * 24 * time.Hour),
-		DuplicateWindow: runspec.Duration(2 * time.Minute), MaxMessageBytes: 1 << 20, InstanceKey: "bench",
+		DuplicateWindow: runspec.Duration(10 * time.Minute), MaxMessageBytes: 1 << 20, InstanceKey: "bench",
 	}
 }
 
