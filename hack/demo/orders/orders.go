@@ -19,8 +19,8 @@ import (
 	"github.com/relayops/relayops/api/outbox"
 )
 
-// rollbackEvery: every so many-th order is given up after its event was written, as if its payment had been declined.
-const rollbackEvery = 20
+// RollbackEvery: every so many-th order is given up after its event was written, as if its payment had been declined.
+const RollbackEvery = 20
 
 // customersAtOnce is how many transactions are open at once.
 const customersAtOnce = 8
@@ -71,9 +71,9 @@ type confirmed struct {
 	Order       Order  `json:"order"`
 }
 
-// Prepare makes the application's own table.
-func Prepare(ctx context.Context, pool *pgxpool.Pool) error {
-	_, err := pool.Exec(ctx, `
+// Prepare makes the application's own table. db is a *pgx.Conn or a *pgxpool.Pool.
+func Prepare(ctx context.Context, db outbox.Executor) error {
+	_, err := db.Exec(ctx, `
 		CREATE SCHEMA IF NOT EXISTS shop;
 		CREATE TABLE IF NOT EXISTS shop.orders (
 			org_id text NOT NULL, number text NOT NULL, customer text NOT NULL, total numeric NOT NULL,
@@ -123,7 +123,7 @@ func feed(ctx context.Context, limiter *rate.Limiter, purchases chan<- purchase,
 			return fmt.Errorf("orders were stopped: %w", err)
 		}
 		one := purchase{
-			org: Organisations[i%len(Organisations)], order: newOrder(random, i), declined: i%rollbackEvery == 0,
+			org: Organisations[i%len(Organisations)], order: newOrder(random, i), declined: i%RollbackEvery == 0,
 		}
 		if !one.declined {
 			committing++
