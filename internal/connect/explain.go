@@ -63,8 +63,8 @@ func adviseDatabase(err error) string {
 	case "3D000":
 		return "create the database " + database + " (createdb), or correct the name at the end of the database URL"
 	case "3F000", "42P01", "42883":
-		return "the schema relayops is not there or is older than this program: run `relayops migrate up`, or start " +
-			"with --migrate"
+		return "a table is not there or is older than this program: run `relayops migrate up`, or start with --migrate; " +
+			"for an outbox table of your own, correct the table mapping"
 	case "42501":
 		return "grant " + user + " the right: USAGE on schema relayops, SELECT, INSERT and UPDATE on its tables"
 	case "53300":

@@ -3,6 +3,7 @@ package outbox
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,6 +24,9 @@ type Row struct {
 	place   pgtype.TID
 	org, id string
 }
+
+// EventID is the row's event id as the table has it, at most 64 bytes: a row with a Fault may hold any text there.
+func (r *Row) EventID() string { return strings.ToValidUTF8(r.id[:min(len(r.id), 64)], "") }
 
 // scanned is a row as the database gives it.
 type scanned struct {

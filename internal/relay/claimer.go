@@ -127,8 +127,11 @@ func (r *Relay) record(j *judgement, rows int, took time.Duration) {
 		r.progress.lastPublished = r.now()
 	}
 	for _, failed := range j.marks.Failed {
-		r.log.Warn("event not published", "event", failed.Row.ID, "code", failed.Code, "attempt", failed.Row.Attempts+1,
+		r.log.Warn("event not published", "event", failed.Row.EventID(), "code", failed.Code, "attempt", failed.Row.Attempts+1,
 			"final", failed.Final)
+		if failed.Row.Fault != nil {
+			r.log.Debug("invalid event", "event", failed.Row.EventID(), "error", failed.Row.Fault)
+		}
 	}
 	if j.err != nil {
 		r.log.Debug("batch interrupted", "error", connect.Explain(j.err))

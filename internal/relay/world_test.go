@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -38,23 +40,28 @@ func newWorld(t *testing.T, brokerConfig ...string) *world {
 
 func worldOn(t *testing.T, databaseURL string, broker *testenv.Broker) *world {
 	t.Helper()
+	spec := worldSpec()
+	spec.Database.URL, spec.NATS.URL = databaseURL, broker.URL()
+	return &world{t: t, url: databaseURL, db: testenv.Pool(t, databaseURL), broker: broker, spec: spec}
+}
+
+// worldSpec is the specification of the tests' relays, without addresses.
+func worldSpec() runspec.Relay {
 	second := runspec.Duration(time.Second)
-	return &world{
-		t: t, url: databaseURL, db: testenv.Pool(t, databaseURL), broker: broker,
-		spec: runspec.Relay{
-			Key:      "test/shop/main",
-			Database: runspec.Database{URL: databaseURL, MaxConnections: 8},
-			NATS:     runspec.NATS{URL: broker.URL()},
-			Stream: runspec.Stream{
-				Name: "EVENTS", SubjectPrefix: "events", Replicas: 1, MaxBytes: 256 << 20, MaxAge: 3600 * second,
-				DuplicateWindow: 120 * second, MaxMessageBytes: 1 << 20, InstanceKey: "test",
-			},
-			PollInterval: second / 5, BatchSize: 20, Claimers: 2, ClaimLease: 5 * second, PublishTimeout: 2 * second,
-			MaxAttempts: 3, BackOff: runspec.BackOff{Initial: second / 10, Max: second, Multiplier: 2, Jitter: 0.2},
-			MaxInlinePayloadBytes: 256 << 10,
+	return runspec.Relay{
+		Key:      "test/shop/main",
+		Database: runspec.Database{MaxConnections: 8},
+		Stream: runspec.Stream{
+			Name: "EVENTS", SubjectPrefix: "events", Replicas: 1, MaxBytes: 256 << 20, MaxAge: 3600 * second,
+			DuplicateWindow: 120 * second, MaxMessageBytes: 1 << 20, InstanceKey: "test",
 		},
+		PollInterval: second / 5, BatchSize: 20, Claimers: 2, ClaimLease: 5 * second, PublishTimeout: 2 * second,
+		MaxAttempts: 3, BackOff: runspec.BackOff{Initial: second / 10, Max: second, Multiplier: 2, Jitter: 0.2},
+		MaxInlinePayloadBytes: 256 << 10,
 	}
 }
+
+func splitLines(err error) []string { return strings.Split(err.Error(), "\n") }
 
 // running is a relay that runs.
 type running struct {
@@ -64,6 +71,8 @@ type running struct {
 	stop     context.CancelFunc
 	done     chan error
 	once     sync.Once
+	pool     *pgxpool.Pool
+	nc       *nats.Conn
 }
 
 // run starts a relay with the world's specification as changed. It is stopped at the test's end, or by Stop.
@@ -73,6 +82,12 @@ func (w *world) run(change ...func(*runspec.Relay)) *running {
 }
 
 func (w *world) runWith(pools []func(*pgxpool.Config), change ...func(*runspec.Relay)) *running {
+	w.t.Helper()
+	return w.prepare(pools, change...).start()
+}
+
+// prepare makes a relay that start starts.
+func (w *world) prepare(pools []func(*pgxpool.Config), change ...func(*runspec.Relay)) *running {
 	w.t.Helper()
 	spec := w.spec
 	for _, apply := range change {
@@ -98,16 +113,20 @@ func (w *world) runWith(pools []func(*pgxpool.Config), change ...func(*runspec.R
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	return &running{Relay: r, t: w.t, Registry: registry, done: make(chan error, 1), pool: pool, nc: nc}
+}
+
+func (r *running) start() *running {
 	ctx, cancel := context.WithCancel(context.Background())
-	started := &running{Relay: r, t: w.t, Registry: registry, stop: cancel, done: make(chan error, 1)}
+	r.stop = cancel
 	go func() {
 		err := r.Run(ctx)
-		nc.Close()
-		pool.Close()
-		started.done <- err
+		r.nc.Close()
+		r.pool.Close()
+		r.done <- err
 	}()
-	w.t.Cleanup(started.Stop)
-	return started
+	r.t.Cleanup(r.Stop)
+	return r
 }
 
 // Stop ends the relay and waits for it.
