@@ -14,12 +14,16 @@ import (
 // fault turns an error of the API server's code into a problem: what was found comes from the object, what is allowed
 // from the schema. A CEL rule of ours says both in its message.
 func (c *checking) fault(fault *field.Error) {
-	path := strings.TrimPrefix(fault.Field, "<nil>.")
-	if path == "<nil>" {
+	path := fault.Field
+	if path == nilField {
 		path = ""
 	}
 	if found, allowed, isRule := strings.Cut(fault.Detail, "; allowed: "); isRule && strings.HasPrefix(found, "found ") {
-		c.add(path, clip(strings.TrimPrefix(found, "found ")), clip(allowed))
+		c.add(path, clip(strings.TrimPrefix(found, "found ")), allowed)
+		return
+	}
+	if fault.Type == field.ErrorTypeDuplicate {
+		c.duplicate(path)
 		return
 	}
 	at, value, exists := resolvePath(c.definition.structural, c.object, path)
@@ -29,12 +33,10 @@ func (c *checking) fault(fault *field.Error) {
 	}
 	found := "nothing"
 	switch {
-	case fault.Type == field.ErrorTypeDuplicate:
-		found, allowed = "a second one with the same "+duplicateOf(c.definition.structural, path), "each once"
 	case exists && overlong(at, value):
 		found = fmt.Sprintf("%d characters", len([]rune(value.(string))))
-	case exists && overfull(value) != "":
-		found = overfull(value)
+	case exists && overfull(at, value) != "":
+		found = overfull(at, value)
 	case exists:
 		found = describe(value)
 	}
@@ -47,26 +49,35 @@ func overlong(at *schema.Structural, value any) bool {
 		int64(len([]rune(text))) > *at.ValueValidation.MaxLength
 }
 
-func overfull(value any) string {
-	switch value := value.(type) {
-	case []any:
-		return fmt.Sprintf("%d items", len(value))
-	case map[string]any:
-		return fmt.Sprintf("an object with %d fields", len(value))
-	default:
+// overfull counts what a list or an object holds where that is the fault.
+func overfull(at *schema.Structural, value any) string {
+	if at == nil || at.ValueValidation == nil {
 		return ""
 	}
+	switch value := value.(type) {
+	case []any:
+		if most := at.ValueValidation.MaxItems; most != nil && int64(len(value)) > *most {
+			return fmt.Sprintf("%d items", len(value))
+		}
+	case map[string]any:
+		if most := at.ValueValidation.MaxProperties; most != nil && int64(len(value)) > *most {
+			return fmt.Sprintf("%d fields", len(value))
+		}
+	}
+	return ""
 }
 
-func duplicateOf(root *schema.Structural, path string) string {
-	list, _, _ := strings.Cut(path, "[")
+// duplicate reports an element whose key, or value, an earlier element of its list has.
+func (c *checking) duplicate(path string) {
+	list := path
 	if i := strings.LastIndex(path, "["); i >= 0 {
 		list = path[:i]
 	}
-	if at, _, _ := resolvePath(root, nil, list); at != nil && len(at.XListMapKeys) > 0 {
-		return strings.Join(at.XListMapKeys, ", ")
+	if at, _, _ := resolvePath(c.definition.structural, nil, list); at != nil && len(at.XListMapKeys) == 1 {
+		path += "." + at.XListMapKeys[0]
 	}
-	return "value"
+	_, value, _ := resolvePath(c.definition.structural, c.object, path)
+	c.add(path, describe(value)+" a second time", "each once")
 }
 
 // unknownField reports a field that the schema does not have, with those that it has.
@@ -157,7 +168,10 @@ func allowedBy(at *schema.Structural) string {
 	case "integer", "number":
 		return "an " + strings.TrimPrefix(at.Type, "an ") + span(limits.Minimum, limits.Maximum)
 	case "array":
-		return "a list" + span(limits.MinItems, limits.MaxItems) + " of items"
+		if limits.MinItems == nil && limits.MaxItems == nil {
+			return "a list"
+		}
+		return "a list" + span(limits.MinItems, limits.MaxItems) + " items"
 	case "object":
 		if len(limits.Required) > 0 {
 			return "an object with " + strings.Join(limits.Required, ", ")

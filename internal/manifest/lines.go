@@ -107,6 +107,8 @@ func follow(node *yaml.Node) *yaml.Node {
 	return node
 }
 
+var duplicateKey = regexp.MustCompile(`key ("[^"]*") already set in map`)
+
 var yamlLine = regexp.MustCompile(`line (\d+): `)
 
 // yamlError takes the line out of a YAML error, and makes it one of the file.
@@ -119,5 +121,9 @@ func yamlError(err error, first int) (line int, found string) {
 		}
 		text = text[:match[0]] + text[match[1]:]
 	}
-	return line, "no YAML: " + clip(strings.Join(strings.Fields(text), " "))
+	text = clip(text)
+	if match := duplicateKey.FindStringSubmatch(text); match != nil {
+		return line, "the key " + match[1] + " twice in one object"
+	}
+	return line, "no YAML: " + text
 }

@@ -3,6 +3,7 @@ package manifest
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -23,7 +24,12 @@ func clip(text string) string {
 	return text[:cut] + "…"
 }
 
-func quote(text string) string { return clip(fmt.Sprintf("%q", text)) }
+// userinfo is where a URL holds credentials: they are not repeated.
+var userinfo = regexp.MustCompile(`://[^\s"]*@`)
+
+func quote(text string) string {
+	return clip(fmt.Sprintf("%q", userinfo.ReplaceAllString(text, "://…@")))
+}
 
 // describe is a value as a problem shows it: a short one as JSON, a longer one by its shape.
 func describe(value any) string {

@@ -63,7 +63,8 @@ func (p Problems) Err() error {
 }
 
 // Merge joins the problems of two checks of the same objects, by file and line. Where both speak of the same field,
-// or the first of a list and the second of something in it, the more precise one stays.
+// the first is kept. Where the first speaks of a list and the second of something in it, the second is kept: whoever
+// checks elements says again, and more precisely, what a rule over the list says.
 func (p Problems) Merge(more Problems) Problems {
 	merged := make(Problems, 0, len(p)+len(more))
 	for _, one := range p {
@@ -77,7 +78,8 @@ func (p Problems) Merge(more Problems) Problems {
 		}
 	}
 	slices.SortStableFunc(merged, func(a, b Problem) int {
-		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), strings.Compare(a.Object, b.Object),
+			strings.Compare(a.Field, b.Field))
 	})
 	return merged
 }

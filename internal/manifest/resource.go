@@ -25,14 +25,20 @@ import (
 // DefaultNamespace is where an object without a namespace belongs, as with kubectl.
 const DefaultNamespace = metav1.NamespaceDefault
 
-// maxProblems bounds what is reported of one object.
-const maxProblems = 100
+const (
+	// maxProblems bounds what is reported of one object.
+	maxProblems = 100
+	// maxCounted bounds what is looked at: finding lines takes time.
+	maxCounted = 1000
+)
 
 func (r Relay) name() string {
 	return Name(v1alpha1.KindOutboxRelay, r.Object.Namespace, r.Object.Name)
 }
 
-func (p Pipeline) name() string { return Name(v1alpha1.KindPipeline, p.Object.Namespace, p.Object.Name) }
+func (p Pipeline) name() string {
+	return Name(v1alpha1.KindPipeline, p.Object.Namespace, p.Object.Name)
+}
 
 // resource takes an object of our own group through the API server's steps, and adds it to the set if it can be
 // decoded at all.
@@ -77,6 +83,8 @@ type checking struct {
 	source     Source
 	document   string
 	problems   Problems
+	// uncounted are the mistakes beyond maxCounted.
+	uncounted int
 }
 
 func (c *checking) run() {
@@ -89,18 +97,50 @@ func (c *checking) run() {
 	defaulting.PruneNonNullableNullsWithoutDefaults(c.object, c.definition.structural)
 	defaulting.Default(c.object, c.definition.structural)
 
-	faults := validation.ValidateCustomResource(nil, c.object, c.definition.validator)
+	faults := withoutComposites(validation.ValidateCustomResource(nil, c.object, c.definition.validator))
 	faults = append(faults, listtype.ValidateListSetsAndMaps(nil, c.definition.structural, c.object)...)
 	if !slices.ContainsFunc(faults, blocksRules) {
 		// The rules cannot be stopped from outside, and need not be: their cost is limited.
 		more, _ := c.definition.rules.Validate(context.Background(), nil, c.definition.structural, c.object, nil,
 			celconfig.RuntimeCELCostBudget)
+		if len(faults)+len(c.problems) > 0 {
+			// A rule fails to evaluate where one of its fields is faulty: that is reported already.
+			more = slices.DeleteFunc(more, func(e *field.Error) bool { return strings.Contains(e.Detail, evaluationFailed) })
+		}
 		faults = append(faults, more...)
 	}
-	for _, fault := range faults {
+	for _, fault := range withoutElements(faults) {
 		c.fault(fault)
 	}
 }
+
+// withoutElements drops the faults of what stands in a list or a map that is too long: it has to be cut anyway.
+func withoutElements(faults field.ErrorList) field.ErrorList {
+	var long []string
+	for _, fault := range faults {
+		if fault.Type == field.ErrorTypeTooMany {
+			long = append(long, fault.Field+"[", fault.Field+".")
+		}
+	}
+	return slices.DeleteFunc(faults, func(fault *field.Error) bool {
+		return slices.ContainsFunc(long, func(prefix string) bool { return strings.HasPrefix(fault.Field, prefix) })
+	})
+}
+
+// withoutComposites drops faults that only say that another one made an alternative fail: they have no field.
+func withoutComposites(faults field.ErrorList) field.ErrorList {
+	noField := func(fault *field.Error) bool { return fault.Field == nilField }
+	if named := slices.DeleteFunc(slices.Clone(faults), noField); len(named) > 0 {
+		return named
+	}
+	return faults
+}
+
+// nilField is how a fault of the whole object is printed.
+var nilField = (*field.Path)(nil).String()
+
+// evaluationFailed marks a rule that could not be evaluated, as the API server words it.
+const evaluationFailed = " evaluating rule: "
 
 // blocksRules tells which faults keep the API server from evaluating CEL rules: the rules' cost was estimated for
 // objects of the right types and sizes.
@@ -166,6 +206,10 @@ func (c *checking) name() string {
 }
 
 func (c *checking) add(path, found, allowed string) {
+	if len(c.problems) >= maxCounted {
+		c.uncounted++
+		return
+	}
 	problem := c.source.Problem(c.name(), path, found, allowed)
 	if !slices.Contains(c.problems, problem) {
 		c.problems = append(c.problems, problem)
@@ -178,7 +222,7 @@ func (c *checking) bounded() Problems {
 	if len(sorted) <= maxProblems {
 		return sorted
 	}
-	rest := len(sorted) - maxProblems
+	rest := len(sorted) - maxProblems + c.uncounted
 	return append(sorted[:maxProblems], c.source.Problem(c.name(), "", fmt.Sprintf("%d more mistakes", rest), "none"))
 }
 

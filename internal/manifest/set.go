@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/relayops/relayops/api/v1alpha1"
 )
@@ -61,8 +62,11 @@ func (n Note) String() string {
 // Name is how a problem names an object, such as "Pipeline default/order-post".
 func Name(kind, namespace, name string) string { return fmt.Sprintf("%s %s/%s", kind, namespace, name) }
 
-func (s *Set) add(other Set) {
-	s.Relays = append(s.Relays, other.Relays...)
-	s.Pipelines = append(s.Pipelines, other.Pipelines...)
-	s.Notes = append(s.Notes, other.Notes...)
+// With is the objects of both sets.
+func (s Set) With(other Set) Set {
+	return Set{
+		Relays:    slices.Concat(s.Relays, other.Relays),
+		Pipelines: slices.Concat(s.Pipelines, other.Pipelines),
+		Notes:     slices.Concat(s.Notes, other.Notes),
+	}
 }

@@ -49,7 +49,7 @@ func tableFault(err error) Fault {
 // CheckPipeline finds what neither schema nor CEL can say of a Pipeline with its relay. A relay of nil is one that
 // does not exist, which is a mistake of its own: whoever calls reports it.
 func CheckPipeline(pipeline *v1alpha1.Pipeline, relay *v1alpha1.OutboxRelay) []Fault {
-	faults := checkGraph(pipeline)
+	faults := append(checkGraph(pipeline), checkTimeouts(pipeline)...)
 	faults = append(faults, checkOrgs(pipeline, relay)...)
 	if relay != nil {
 		faults = append(faults, checkTrigger(pipeline, relay)...)
@@ -78,6 +78,20 @@ func checkGraph(pipeline *v1alpha1.Pipeline) []Fault {
 			field += "." + mistake.Field
 		}
 		faults[i] = Fault{Field: field, Found: mistake.Found, Allowed: mistake.Allowed}
+	}
+	return faults
+}
+
+// checkTimeouts says which nodes break the rule that the schema has for all of them.
+func checkTimeouts(pipeline *v1alpha1.Pipeline) []Fault {
+	var faults []Fault
+	for i, node := range pipeline.Spec.Nodes {
+		if most := pipeline.Spec.PipelineTimeout; std(node.Timeout) > std(most) && std(most) > 0 {
+			faults = append(faults, Fault{
+				Field: fmt.Sprintf("spec.nodes[%d].timeout", i),
+				Found: fmt.Sprintf("%s beside a pipelineTimeout of %s", node.Timeout, most), Allowed: "at most pipelineTimeout",
+			})
+		}
 	}
 	return faults
 }
