@@ -45,7 +45,7 @@ type demo struct {
 
 func main() {
 	d := &demo{out: os.Stdout}
-	flag.StringVar(&d.binDir, "bin", "bin/demo", "directory with the demo's programs")
+	flag.StringVar(&d.binDir, "bin", "bin/demo", "directory with the demo's own programs; relayops is in the one above")
 	flag.StringVar(&d.dataDir, "data-dir", filepath.Join(devstate.DefaultDir, "demo"), "where data and logs lie")
 	flag.StringVar(&d.manifests, "f", "config/samples", "manifests to run")
 	flag.IntVar(&d.plan.Orders, "orders", 300, "how many orders to commit")

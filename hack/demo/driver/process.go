@@ -25,7 +25,15 @@ type process struct {
 	err     error
 }
 
-// start runs a program of the demo's own bin directory. Its output goes to <logDir>/<name>.log.
+// program is the path of one of the programs that make demo built.
+func (d *demo) program(name string) string {
+	if name == "relayops" {
+		return filepath.Join(filepath.Dir(filepath.Clean(d.binDir)), name)
+	}
+	return filepath.Join(d.binDir, name)
+}
+
+// start runs a program. Its output goes to <name>.log in the data directory.
 func (d *demo) start(name string, env []string, args ...string) (*process, error) {
 	p := &process{name: name, logPath: filepath.Join(d.dataDir, name+".log"), exited: make(chan struct{})}
 	log, err := os.Create(p.logPath)
@@ -33,7 +41,7 @@ func (d *demo) start(name string, env []string, args ...string) (*process, error
 		return nil, fmt.Errorf("log of %s: %w", name, err)
 	}
 	// Not tied to a context: the demo stops its parts in order, and in its own time.
-	p.cmd = exec.Command(filepath.Join(d.binDir, name), args...) //nolint:noctx,gosec // See above; our own programs.
+	p.cmd = exec.Command(d.program(name), args...) //nolint:noctx,gosec // See above; our own programs.
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.Env = append(os.Environ(), env...)
 	// A group of its own: Ctrl-C reaches the driver alone. Should the driver be killed, the part is told to stop.
@@ -107,7 +115,7 @@ func (p *process) stop() {
 
 // output runs a program to its end and returns what it printed.
 func (d *demo) output(ctx context.Context, name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, filepath.Join(d.binDir, name), args...) //nolint:gosec // Our own programs.
+	cmd := exec.CommandContext(ctx, d.program(name), args...) //nolint:gosec // Our own programs.
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

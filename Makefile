@@ -1,0 +1,97 @@
+# RelayOps. `make` lists what there is.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+GO ?= go
+# How many orders the demo commits, and how many in a second.
+ORDERS ?= 300
+RATE ?= 30
+# What `make test` tests, and for how long a package may take.
+PKG ?= ./...
+TEST_TIMEOUT ?= 15m
+# How long each fuzz target of `make fuzz` runs.
+FUZZTIME ?= 10s
+
+PROGRAMS := $(notdir $(wildcard cmd/*))
+
+##@ Try it
+
+.PHONY: demo
+demo: bootstrap ## Orders through a pipeline on this machine, from commit to ERP (ORDERS, RATE; ONESHOT=1 ends by itself)
+	@mkdir -p bin/demo
+	@$(GO) build -o bin/relayops ./cmd/relayops
+	@$(GO) build -o bin/demo/ ./hack/demo/driver ./hack/demo/erpstub ./hack/demo/orderservice
+	@exec bin/demo/driver -orders $(ORDERS) -rate $(RATE) $(if $(filter-out 0,$(ONESHOT)),-oneshot)
+
+.PHONY: bootstrap
+bootstrap: ## Install what the demo needs beside Go (PostgreSQL's programs), if it is missing
+	@hack/bootstrap.sh
+
+##@ Develop
+
+.PHONY: build
+build: ## Build the programs into bin/
+	@for program in $(PROGRAMS); do $(GO) build -o bin/$$program ./cmd/$$program; done
+
+.PHONY: test
+test: ## All tests but the process tests, with the race detector, on a real PostgreSQL and NATS (PKG, TEST_TIMEOUT)
+	@hack/bootstrap.sh test
+	@hack/test.sh -race -timeout $(TEST_TIMEOUT) $$($(GO) list $(PKG) | grep -v /test/process)
+
+.PHONY: test-process
+test-process: ## Kill, freeze and cut off the real programs, and account for every event
+	@hack/bootstrap.sh test
+	@hack/test.sh -count 1 -timeout $(TEST_TIMEOUT) ./test/process/...
+
+.PHONY: e2e
+e2e: test-process ## The process tests, then the demo to its end
+	@$(MAKE) demo ONESHOT=1
+
+.PHONY: bench
+bench: ## Throughput, latency, idle cost and memory, against hand-written loops in the same run
+	@hack/bootstrap.sh
+	@$(GO) run ./hack/bench
+
+.PHONY: fuzz
+fuzz: ## Each fuzz target for a short while (FUZZTIME)
+	@hack/fuzz.sh $(FUZZTIME)
+
+.PHONY: lint
+lint: ## golangci-lint, with the layout's import rules
+	@hack/lint.sh
+
+.PHONY: fmt
+fmt: ## Format the Go files
+	@gofmt -l -w $$(git ls-files -co --exclude-standard '*.go')
+
+.PHONY: tidy
+tidy: ## Tidy the modules
+	@$(GO) mod tidy
+	@$(GO) mod tidy -C hack/tools
+
+##@ Generated files
+
+.PHONY: generate
+generate: ## Deep copies and CustomResourceDefinitions, from the types in api/v1alpha1
+	@hack/generate.sh
+
+.PHONY: verify-generated
+verify-generated: ## Fail if a generated file is not what the types give
+	@hack/verify-generated.sh
+
+##@ Clean up
+
+.PHONY: clean
+clean: ## Remove what was built, and the data of demo and dev mode in this directory
+	@rm -rf bin dist .relayops
+
+##@ Help
+
+.PHONY: help
+help: ## This list
+	@awk 'BEGIN { FS = ":.*## " } \
+	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z0-9-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
