@@ -138,8 +138,8 @@ func (r *resolution) conflicts(relay, other *v1alpha1.OutboxRelay) []Fault {
 		})
 	case streams[0].SubjectPrefix == streams[1].SubjectPrefix:
 		faults = append(faults, Fault{
-			Field: "spec.stream.subjectPrefix",
-			Found: fmt.Sprintf("%q beside %q of OutboxRelay %s", streams[0].SubjectPrefix, streams[1].SubjectPrefix, also),
+			Field:   "spec.stream.subjectPrefix",
+			Found:   fmt.Sprintf("%q beside %q of OutboxRelay %s", streams[0].SubjectPrefix, streams[1].SubjectPrefix, also),
 			Allowed: "subjects of its own for OutboxRelay " + name,
 		})
 	}
