@@ -1,0 +1,188 @@
+package execution
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Start says where a subscription that is made now begins.
+type Start string
+
+// The starts.
+const (
+	// FromNow: with the events that are inserted from now on.
+	FromNow Start = "Now"
+	// FromBeginning: with everything that the stream has.
+	FromBeginning Start = "Beginning"
+	// FromTime: with the events that were inserted at StartTime or later.
+	FromTime Start = "Time"
+)
+
+// NewSubscription is a subscription as its first worker makes it.
+type NewSubscription struct {
+	Trigger   string
+	Orgs      []string
+	Start     Start
+	StartTime time.Time
+	// Stream and StartSeq are where the consumer begins: at or before the first event that the subscription has.
+	// StartSeq was read before Register is called.
+	Stream   string
+	StartSeq uint64
+}
+
+// Subscription is a pipeline's subscription as it is recorded.
+type Subscription struct {
+	// FromPosition is the outbox position of the first event; 0: the consumer's start alone counts.
+	FromPosition int64
+	// UntilPosition is the position after the last event; 0: none.
+	UntilPosition int64
+	Stream        string
+	StartSeq      uint64
+	// SweptSeq: every message of the stream up to here is accounted for.
+	SweptSeq uint64
+	// Made reports whether Register made it just now.
+	Made bool
+}
+
+const subscriptionColumns = `from_position, coalesce(until_position, 0), stream, start_seq, swept_seq`
+
+// Register makes the pipeline's subscription, or gives the one that is there: where it begins is decided once.
+// Trigger and orgs are kept up to date, for the reader. Its errors are [ErrUnavailable] and [ErrRefused].
+func (l *Ledger) Register(ctx context.Context, wanted NewSubscription) (Subscription, error) {
+	found, err := l.Subscription(ctx)
+	if err == nil && found == nil {
+		if err = l.makeSubscription(ctx, &wanted); err == nil {
+			found, err = l.Subscription(ctx)
+		}
+		if found != nil {
+			found.Made = true
+		}
+	}
+	if err != nil {
+		return Subscription{}, err
+	}
+	if found == nil {
+		return Subscription{}, fmt.Errorf("register the subscription: %w: it was deleted at once", ErrUnavailable)
+	}
+	return *found, l.describeSubscription(ctx, &wanted)
+}
+
+func (l *Ledger) makeSubscription(ctx context.Context, wanted *NewSubscription) error {
+	sql := `INSERT INTO relayops.pipeline_subscriptions
+  (pipeline_key, trigger, orgs, from_position, stream, start_seq, swept_seq)
+SELECT @pipeline, @trigger, @orgs::text[], ` + l.fromPosition(wanted.Start) + `, @stream, @start_seq::bigint,
+  @start_seq::bigint - 1
+ON CONFLICT (pipeline_key) DO NOTHING`
+	arguments := l.subscriptionArguments(wanted)
+	if wanted.Start == FromTime {
+		arguments["start_time"] = wanted.StartTime
+	}
+	return l.settle(ctx, "register the subscription", true, func(ctx context.Context, _ bool) error {
+		_, err := l.pool.Exec(ctx, sql, arguments)
+		return err
+	})
+}
+
+func (l *Ledger) describeSubscription(ctx context.Context, wanted *NewSubscription) error {
+	const sql = `UPDATE relayops.pipeline_subscriptions SET trigger = @trigger, orgs = @orgs::text[]
+WHERE pipeline_key = @pipeline AND (trigger, orgs) IS DISTINCT FROM (@trigger, @orgs::text[])`
+	return l.settle(ctx, "describe the subscription", true, func(ctx context.Context, _ bool) error {
+		_, err := l.pool.Exec(ctx, sql, l.subscriptionArguments(wanted))
+		return err
+	})
+}
+
+func (l *Ledger) subscriptionArguments(wanted *NewSubscription) pgx.NamedArgs {
+	orgs := wanted.Orgs
+	if orgs == nil {
+		orgs = []string{}
+	}
+	return pgx.NamedArgs{
+		"pipeline": l.config.PipelineKey, "trigger": wanted.Trigger, "orgs": orgs, "stream": wanted.Stream,
+		"start_seq": int64(wanted.StartSeq), //nolint:gosec // Below 2^63 by far.
+	}
+}
+
+// fromPosition is the expression of the first position. The insertion number of relayops.outbox_events comes from a
+// sequence: what it gave last was inserted before now, committed or not. A mapped table is asked for its rows.
+func (l *Ledger) fromPosition(start Start) string {
+	table := l.config.Table
+	position, numbered := table.Column("position")
+	created, dated := table.Column("created_at")
+	if !dated {
+		created, _ = table.Column("occurred_at")
+	}
+	last := fmt.Sprintf("(SELECT max(%s) FROM %s)", position, table.Identifier())
+	if !table.Mapped() {
+		last = lastPositionSQL
+	}
+	next := "coalesce(" + last + ", 0)::bigint + 1"
+	switch {
+	case !numbered || start == FromBeginning:
+		return "0"
+	case start == FromTime:
+		return fmt.Sprintf("coalesce((SELECT min(%s) FROM %s WHERE %s >= @start_time), %s)",
+			position, table.Identifier(), created, next)
+	default:
+		return next
+	}
+}
+
+// lastPositionSQL reads the sequence of relayops.outbox_events through pg_sequence_last_value, which is NULL before the
+// first use.
+const lastPositionSQL = `pg_sequence_last_value(pg_get_serial_sequence('relayops.outbox_events', 'position')::regclass)`
+
+// Subscription reads the pipeline's subscription; nil when there is none.
+func (l *Ledger) Subscription(ctx context.Context) (*Subscription, error) {
+	return l.oneSubscription(ctx, "read the subscription",
+		`SELECT `+subscriptionColumns+` FROM relayops.pipeline_subscriptions WHERE pipeline_key = @pipeline`, nil)
+}
+
+// BeginSweep gives the subscription to the one worker that is to sweep now: at most once in every interval, whatever
+// the number of workers. Nil: somebody else did it, or there is no subscription.
+func (l *Ledger) BeginSweep(ctx context.Context, every time.Duration) (*Subscription, error) {
+	return l.oneSubscription(ctx, "begin a sweep",
+		`UPDATE relayops.pipeline_subscriptions SET updated_at = now()
+WHERE pipeline_key = @pipeline AND updated_at <= now() - @every::interval RETURNING `+subscriptionColumns,
+		pgx.NamedArgs{"every": every})
+}
+
+// Swept moves the sweep's cursor from one place to another; false: somebody else moved it.
+func (l *Ledger) Swept(ctx context.Context, from, to uint64) (bool, error) {
+	found, err := l.oneSubscription(ctx, "record the sweep",
+		`UPDATE relayops.pipeline_subscriptions SET swept_seq = @to::bigint, updated_at = now()
+WHERE pipeline_key = @pipeline AND swept_seq = @from::bigint RETURNING `+subscriptionColumns,
+		pgx.NamedArgs{"from": int64(from), "to": int64(to)}) //nolint:gosec // Below 2^63 by far.
+	return found != nil, err
+}
+
+func (l *Ledger) oneSubscription(ctx context.Context, what, sql string, arguments pgx.NamedArgs,
+) (*Subscription, error) {
+	if arguments == nil {
+		arguments = pgx.NamedArgs{}
+	}
+	arguments["pipeline"] = l.config.PipelineKey
+	var found []Subscription
+	err := l.settle(ctx, what, true, func(ctx context.Context, _ bool) error {
+		rows, err := l.pool.Query(ctx, sql, arguments)
+		if err != nil {
+			return err
+		}
+		found, err = pgx.CollectRows(rows, scanSubscription)
+		return err
+	})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+func scanSubscription(rows pgx.CollectableRow) (s Subscription, err error) {
+	var start, swept int64
+	err = rows.Scan(&s.FromPosition, &s.UntilPosition, &s.Stream, &start, &swept)
+	s.StartSeq, s.SweptSeq = uint64(start), uint64(swept) //nolint:gosec // Written from uint64 below 2^63.
+	return s, err
+}
