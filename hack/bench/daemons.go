@@ -17,11 +17,15 @@ func seconds(n float64) runspec.Duration { return runspec.Duration(n * float64(t
 
 // startRelay runs the relay as an OutboxRelay with default values would, and returns when it is ready.
 func (b *bench) startRelay(ctx context.Context, stream runspec.Stream) (*rig.Process, error) {
+	return b.startRelayOf(ctx, rig.Current, stream)
+}
+
+func (b *bench) startRelayOf(ctx context.Context, build rig.Build, stream runspec.Stream) (*rig.Process, error) {
 	databaseURL, err := b.rig.DatabaseURL(rig.RoleRelay)
 	if err != nil {
 		return nil, err
 	}
-	return b.rig.StartRelay(ctx, runspec.Relay{
+	return b.rig.StartRelay(ctx, build, runspec.Relay{
 		Key:          "bench/bench/relay",
 		Database:     runspec.Database{URL: databaseURL, MaxConnections: 8},
 		NATS:         runspec.NATS{URL: b.rig.NATSURL()},
@@ -37,11 +41,16 @@ func (b *bench) startRelay(ctx context.Context, stream runspec.Stream) (*rig.Pro
 
 // startWorker runs one worker of a pipeline, and returns when it is ready.
 func (b *bench) startWorker(ctx context.Context, stream runspec.Stream, pipeline engine.Definition) (*rig.Process, error) {
+	return b.startWorkerOf(ctx, rig.Current, stream, pipeline)
+}
+
+func (b *bench) startWorkerOf(ctx context.Context, build rig.Build, stream runspec.Stream, pipeline engine.Definition,
+) (*rig.Process, error) {
 	databaseURL, err := b.rig.DatabaseURL(rig.RoleWorker)
 	if err != nil {
 		return nil, err
 	}
-	return b.rig.StartWorker(ctx, runspec.Worker{
+	return b.rig.StartWorker(ctx, build, runspec.Worker{
 		PipelineKey: "bench/bench/orders",
 		Database:    runspec.Database{URL: databaseURL, MaxConnections: int32(min(b.plan.concurrency+4, 100))}, //nolint:gosec // Bounded.
 		NATS:        runspec.NATS{URL: b.rig.NATSURL()},

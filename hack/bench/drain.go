@@ -40,7 +40,7 @@ func (d drained) neighbours() float64 { return d.others }
 // relayDrain empties a backlog with the relay and with each hand-written loop, in turn.
 func (b *bench) relayDrain(ctx context.Context) error {
 	loops := b.handLoops()
-	contenders := append([]contender{b.relayContender()}, loops...)
+	contenders := append(b.relays(), loops...)
 	results := make(map[string][]drained, len(contenders))
 	for range b.plan.rounds {
 		for _, c := range contenders {
@@ -65,6 +65,9 @@ func (b *bench) relayDrain(ctx context.Context) error {
 	b.report.Add("relay-drain/batch", float64(b.plan.batch), "rows", nil)
 	for _, c := range loops {
 		b.report.AddSeries("relay-drain/relay-to-"+c.name, figures.Ratios(relay, rates(results[c.name])), "ratio", nil)
+	}
+	if before, measured := results[baselineRelay]; measured {
+		b.report.AddSeries("relay-drain/relay-to-baseline", figures.Ratios(relay, rates(before)), "ratio", nil)
 	}
 	b.logf("drain: the best loop written by hand is %s", best.name)
 	cost := func(d drained) float64 { return d.cost().Seconds() }
@@ -95,6 +98,19 @@ func rates(results []drained) figures.Series {
 func (b *bench) relayContender() contender {
 	return contender{name: "relay", start: b.startRelay}
 }
+
+// relays are this checkout's relay, and that of the baseline if there is one.
+func (b *bench) relays() []contender {
+	relays := []contender{b.relayContender()}
+	if b.options.baseline != "" {
+		relays = append(relays, contender{name: baselineRelay, start: func(ctx context.Context, stream runspec.Stream) (*rig.Process, error) {
+			return b.startRelayOf(ctx, rig.Baseline, stream)
+		}})
+	}
+	return relays
+}
+
+const baselineRelay = "relay-baseline"
 
 // handLoops are the loops that the relay is compared with. All record stream and sequence as the relay does. Those
 // called bare send an id and the payload, and no envelope: less than any consumer of ours could use, and so a limit.

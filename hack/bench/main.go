@@ -19,7 +19,7 @@ import (
 )
 
 func main() {
-	for _, role := range []func() (bool, error){rig.ServeBroker, rig.RunLoop} {
+	for _, role := range []func() (bool, error){rig.ServeBroker, rig.RunLoop, rig.RunProfiled} {
 		if isChild, err := role(); isChild {
 			exit(err)
 		}

@@ -40,6 +40,8 @@ type options struct {
 	check      bool
 	syncAlways bool
 	profileDir string
+	// baseline is another checkout of this module, whose relay and worker run in turn with this one's.
+	baseline string
 	// quiet is how many cores others may keep busy during a trial, in the mean; above it the trial is taken again.
 	quiet float64
 }
@@ -73,6 +75,7 @@ func parseOptions(args []string, usage io.Writer) (options, error) {
 	flags.StringVar(&o.json, "json", "", "also write the report as JSON to this file (- is stdout, instead of the lines)")
 	flags.BoolVar(&o.check, "check", false, "end with status 1 if a bar is missed")
 	flags.BoolVar(&o.syncAlways, "sync-always", false, "a broker that syncs to disk before each acknowledgement")
+	flags.StringVar(&o.baseline, "baseline", "", "directory of another checkout: its relay and worker take part, too")
 	flags.StringVar(&o.profileDir, "profile", "", "write CPU and heap profiles of relay and worker to this directory")
 	flags.Float64Var(&o.quiet, "quiet", 0.3, "take a trial again, at most twice, if others kept more cores busy than this")
 	flags.IntVar(&o.rounds, "rounds", o.rounds, "how often each contender runs")

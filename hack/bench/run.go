@@ -75,7 +75,9 @@ func run(ctx context.Context, args []string, out, logs io.Writer) (err error) {
 	b.report.Command = strings.Join(append([]string{"go run ./hack/bench"}, args...), " ")
 	b.report.Began, b.report.Quick = time.Now().UTC().Truncate(time.Second), options.quick
 	b.logf("set up: build, PostgreSQL, nats-server")
-	if b.rig, err = rig.Start(ctx, rig.Options{SyncAlways: options.syncAlways, Programs: programsOf(options.names)}); err != nil {
+	if b.rig, err = rig.Start(ctx, rig.Options{
+		SyncAlways: options.syncAlways, Programs: programsOf(options.names), Baseline: options.baseline, ProfileDir: options.profileDir,
+	}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.rig.Close()) }()

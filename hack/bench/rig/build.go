@@ -9,19 +9,27 @@ import (
 
 const module = "github.com/relayops/relayops"
 
-// build compiles programs of cmd/: release builds, without the race detector and without crash points.
-func (r *Rig) build(ctx context.Context, programs []string) error {
+// build compiles programs of cmd/: release builds, without the race detector and without crash points. checkout is the
+// directory of another checkout of this module, or empty for this one.
+func (r *Rig) build(ctx context.Context, checkout string, programs []string) error {
 	if len(programs) == 0 {
 		return nil
 	}
-	args := []string{"build", "-o", r.binaries() + string(filepath.Separator)}
+	args := []string{"build", "-o", r.binaries(checkout) + string(filepath.Separator)}
 	for _, program := range programs {
 		args = append(args, module+"/cmd/"+program)
 	}
-	if output, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil { //nolint:gosec // Names are ours.
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // Names are ours.
+	cmd.Dir = checkout
+	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %v: %w: %s", programs, err, output)
 	}
 	return nil
 }
 
-func (r *Rig) binaries() string { return filepath.Join(r.Dir, "bin") }
+func (r *Rig) binaries(checkout string) string {
+	if checkout != "" {
+		return filepath.Join(r.Dir, "bin-baseline")
+	}
+	return filepath.Join(r.Dir, "bin")
+}

@@ -16,28 +16,37 @@ import (
 	"github.com/relayops/relayops/internal/runspec"
 )
 
+// Build says which build of a program to run.
+type Build int
+
+// This checkout's build, and that of Options.Baseline.
+const (
+	Current Build = iota
+	Baseline
+)
+
 // StartRelay runs the relay program with a specification, and returns when it is ready. The address of its endpoint is
 // chosen here.
-func (r *Rig) StartRelay(ctx context.Context, spec runspec.Relay) (*Process, error) {
+func (r *Rig) StartRelay(ctx context.Context, build Build, spec runspec.Relay) (*Process, error) {
 	address, err := freeAddress(ctx)
 	if err != nil {
 		return nil, err
 	}
 	spec.Server.Address = address
-	return r.startDaemon(ctx, "relay", spec, address)
+	return r.startDaemon(ctx, build, "relay", spec, address)
 }
 
 // StartWorker runs the worker program likewise.
-func (r *Rig) StartWorker(ctx context.Context, spec runspec.Worker) (*Process, error) {
+func (r *Rig) StartWorker(ctx context.Context, build Build, spec runspec.Worker) (*Process, error) {
 	address, err := freeAddress(ctx)
 	if err != nil {
 		return nil, err
 	}
 	spec.Server.Address = address
-	return r.startDaemon(ctx, "worker", spec, address)
+	return r.startDaemon(ctx, build, "worker", spec, address)
 }
 
-func (r *Rig) startDaemon(ctx context.Context, program string, spec any, address string) (*Process, error) {
+func (r *Rig) startDaemon(ctx context.Context, build Build, program string, spec any, address string) (*Process, error) {
 	document, err := json.MarshalIndent(spec, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("write the specification of %s: %w", program, err)
@@ -46,7 +55,10 @@ func (r *Rig) startDaemon(ctx context.Context, program string, spec any, address
 	if err := os.WriteFile(path, document, 0o600); err != nil {
 		return nil, fmt.Errorf("write the specification of %s: %w", program, err)
 	}
-	cmd := exec.Command(filepath.Join(r.binaries(), program), "--spec", path) //nolint:noctx,gosec // Process.Stop ends it.
+	cmd, err := r.command(build, program, path)
+	if err != nil {
+		return nil, err
+	}
 	process, err := startProcess(r.Dir, program, cmd)
 	if err != nil {
 		return nil, err
@@ -60,6 +72,23 @@ func (r *Rig) startDaemon(ctx context.Context, program string, spec any, address
 		return nil, errors.Join(err, process.Stop())
 	}
 	return process, nil
+}
+
+func (r *Rig) command(build Build, program, spec string) (*exec.Cmd, error) {
+	if r.options.ProfileDir == "" || build == Baseline {
+		checkout := ""
+		if build == Baseline {
+			checkout = r.options.Baseline
+		}
+		return exec.Command(filepath.Join(r.binaries(checkout), program), "--spec", spec), nil //nolint:noctx,gosec // Process.Stop ends it.
+	}
+	p := profiled{Program: program, Spec: spec}
+	p.CPU, p.Heap = r.profileFiles(program)
+	document, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("write what to profile: %w", err)
+	}
+	return ownProgram(profileVariable, string(document))
 }
 
 func isReady(ctx context.Context, address string) bool {

@@ -32,6 +32,10 @@ type Options struct {
 	SyncAlways bool
 	// Programs are the commands to build, such as relay.
 	Programs []string
+	// Baseline, if set, is another checkout of this module, whose programs are built too.
+	Baseline string
+	// ProfileDir, if set, gets a CPU and a heap profile of each run of a program. The programs then run inside this one.
+	ProfileDir string
 }
 
 // Rig is what a benchmark runs on.
@@ -49,11 +53,13 @@ type Rig struct {
 	broker   *Broker
 	nats     *nats.Conn
 	streams  int
+	options  Options
+	profiles int
 }
 
 // Start sets a rig up. On an error everything that was started is stopped again.
 func Start(ctx context.Context, options Options) (_ *Rig, err error) {
-	r := &Rig{}
+	r := &Rig{options: options}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.Close())
@@ -65,8 +71,13 @@ func Start(ctx context.Context, options Options) (_ *Rig, err error) {
 	if err := os.Chmod(r.Dir, 0o755); err != nil { //nolint:gosec // PostgreSQL may run as another user and has to enter it.
 		return nil, fmt.Errorf("open the benchmark's directory to PostgreSQL: %w", err)
 	}
-	if err := r.build(ctx, options.Programs); err != nil {
+	if err := r.build(ctx, "", options.Programs); err != nil {
 		return nil, err
+	}
+	if options.Baseline != "" {
+		if err := r.build(ctx, options.Baseline, options.Programs); err != nil {
+			return nil, err
+		}
 	}
 	if err := r.startPostgres(ctx); err != nil {
 		return nil, err
