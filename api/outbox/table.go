@@ -17,7 +17,8 @@ type Table struct {
 	Name   string `json:"name,omitempty"`
 	// Columns gives the table's own name for a column of relayops.outbox_events, such as "event_id": "id" or
 	// "org_id": "orgId", in its own case and without quotes. A column that is not listed has its standard name; a
-	// column mapped to "" does not exist there, which is allowed for the optional ones (see [Columns]).
+	// column mapped to "" does not exist there, which is allowed for the optional ones (see [Columns]). The payload's
+	// hash is never read from a mapped table: it is always computed.
 	Columns map[string]string `json:"columns,omitempty"`
 }
 
@@ -75,7 +76,7 @@ func (t Table) ColumnName(standard string) (name string, exists bool) {
 	if name, isMapped := t.Columns[standard]; isMapped {
 		return name, name != ""
 	}
-	return standard, true
+	return standard, !t.Mapped() || standard != "payload_sha256"
 }
 
 // Read is an SQL expression that reads a standard column of the table, or of its alias, in one form whatever type the
@@ -158,6 +159,10 @@ func (t Table) Validate() error {
 	for _, column := range Columns() {
 		name, exists := t.ColumnName(column.Name)
 		field := "columns." + column.Name
+		if column.kind == kindHash && exists && t.Mapped() {
+			fault(field, fmt.Sprintf("%q", name), "nothing: the hash of a mapped table's payload is always computed")
+			continue
+		}
 		if !exists {
 			if column.Required {
 				fault(field, "an empty name", "the table's name for it: this column is required")

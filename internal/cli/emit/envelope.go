@@ -92,7 +92,8 @@ func (f *flags) table(byRelay map[string]runspec.Table) (outbox.Table, error) {
 	}
 	for _, key := range keys {
 		if byRelay[key].String() != byRelay[keys[0]].String() {
-			return outbox.Table{}, fmt.Errorf("the relays have outbox tables of their own: pass --relay, one of %s", listed(keys))
+			return outbox.Table{}, fmt.Errorf("the relays have outbox tables of their own: pass --relay, one of %s",
+				listed(keys))
 		}
 	}
 	if len(keys) == 0 {
