@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/url"
 	"os"
 	"time"
 
@@ -61,6 +62,10 @@ func NATS(spec runspec.NATS, name string, log *slog.Logger, options ...nats.Opti
 	}
 	nc, err := nats.Connect(spec.URL, append(all, options...)...)
 	if err != nil {
+		var parsing *url.Error
+		if errors.As(err, &parsing) {
+			err = parsing.Err // The whole error quotes the URL, with its password.
+		}
 		return nil, fmt.Errorf("nats url %q: %w", redactURL(spec.URL), err)
 	}
 	return nc, nil

@@ -22,6 +22,9 @@ var ErrClaimLost = errors.New("the claim was lost")
 // endTimeout bounds the giving back of a claim.
 const endTimeout = 2 * time.Second
 
+// maxPreallocated is how many rows' room is made at once.
+const maxPreallocated = 512
+
 // Request says what to claim.
 type Request struct {
 	// Limit is the most rows, 1 or more.
@@ -99,6 +102,9 @@ func (c *Claim) read(results pgx.BatchResults, request Request) error {
 		if c.Bytes += size; c.Bytes > request.MaxBytes && len(c.Rows) > 0 {
 			c.Bytes = request.MaxBytes
 			continue
+		}
+		if c.Rows == nil {
+			c.Rows = make([]Row, 0, min(request.Limit, maxPreallocated))
 		}
 		c.Rows = append(c.Rows, row)
 	}

@@ -11,8 +11,9 @@ import (
 	"github.com/relayops/relayops/internal/outbox"
 )
 
-// batchBytes bounds the payloads that one claimer holds in memory. One larger payload is held alone.
-const batchBytes = 4 << 20
+// batchBytes bounds the payloads that one of several claimers holds in memory, so that all of them together hold 16 MiB
+// at most. One larger payload is held alone.
+func batchBytes(claimers int) int { return max(1<<20, min(4<<20, (16<<20)/claimers)) }
 
 // claimer claims and publishes batches after each wake-up, as long as there is more.
 func (r *Relay) claimer(ctx context.Context) {
@@ -54,7 +55,7 @@ func (r *Relay) batch(ctx context.Context, limit int) (result batchResult) {
 		}
 	}()
 	claim, err := r.store.Claim(ctx, r.pool, outbox.Request{
-		Limit: r.limit(limit), MaxBytes: batchBytes, InlineBytes: r.spec.MaxInlinePayloadBytes, Lease: r.spec.ClaimLease.Std(),
+		Limit: r.limit(limit), MaxBytes: batchBytes(r.spec.Claimers), InlineBytes: r.spec.MaxInlinePayloadBytes, Lease: r.spec.ClaimLease.Std(),
 	})
 	if err != nil {
 		return batchResult{err: r.databaseFailed(ctx, err)}
@@ -92,13 +93,13 @@ func (r *Relay) batch(ctx context.Context, limit int) (result batchResult) {
 	return batchResult{rows: len(claim.Rows), published: len(j.marks.Published), full: claim.Full, err: j.err}
 }
 
-// limit keeps a claim from locking more rows than fit into batchBytes.
+// limit keeps a claim from locking more rows than it may hold.
 func (r *Relay) limit(most int) int {
 	average := r.averageBytes.Load()
 	if average <= 0 {
 		return most
 	}
-	return max(1, min(most, int(batchBytes/average)))
+	return max(1, min(most, batchBytes(r.spec.Claimers)/int(average)))
 }
 
 // databaseFailed pauses the relay unless the error is about one claim only, or the relay is stopping.

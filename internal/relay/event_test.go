@@ -201,7 +201,7 @@ func TestBatchIsBoundedInBytes(t *testing.T) {
 	r := w.run(func(spec *runspec.Relay) { spec.BatchSize, spec.Claimers = 1000, 1 })
 	w.waitPublished(100)
 	w.onceEach()
-	if limit := r.limit(1000); limit > batchBytes/250000 {
+	if limit := r.limit(1000); limit > batchBytes(1)/250000 {
 		t.Errorf("the next claim takes %d rows", limit)
 	}
 }
