@@ -130,10 +130,11 @@ func (c *compilation) checkConfig(v *vertex, where string) {
 			fmt.Sprintf("at most %d levels, numbers of at most %d digits", MaxConfigDepth, maxNumberDigits))
 		return
 	}
-	found := schemaFaults(v.kind, document)
+	refused := schemaFaults(v.kind, document)
+	found := slices.Clone(refused)
 	runner, compiled := v.compile(config, document)
 	for _, f := range compiled {
-		if !covered(found, f.Field) {
+		if !covered(refused, f.Field) {
 			found = append(found, f)
 		}
 	}

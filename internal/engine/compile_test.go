@@ -40,14 +40,14 @@ func TestCompileReportsEveryMistake(t *testing.T) {
 		{"edges", `{"nodes":[{"id":"start","type":"start"},{"id":"notify","type":"pure"},{"id":"ask","type":"pure","config":{"branches":["true","false"]}}],
 			"edges":[{"from":"start","to":"notify"},{"from":"start","to":"notify","branch":"success"},{"from":"notify","to":"ask"},
 			{"from":"notify","to":"notfy"},{"from":"nobody","to":"ask"},{"from":"ask","to":"ask","branch":"true"},
-			{"from":"notify","to":"start"},{"from":"ask","to":"notify"},{"from":"notify","to":"ask","branch":"sucess"}]}`, []string{
+			{"from":"notify","to":"start"},{"from":"ask","to":"notify"},{"from":"notify","to":"ask","branch":"succes"}]}`, []string{
 			`edges[1]: found the same edge as edges[0]; allowed: each edge once`,
 			`edges[3].to: found "notfy", which is no node (did you mean "notify"?); allowed: a node's id: start, notify, ask`,
 			`edges[4].from: found "nobody", which is no node; allowed: a node's id: start, notify, ask`,
 			`edges[5]: found an edge from "ask" to itself; allowed: an edge to another node`,
 			`edges[6].to: found "start", a start node; allowed: a node other than start: a pipeline begins there`,
 			`edges[7].branch: found no branch on an edge from "ask" (pure); allowed: true, false, error`,
-			`edges[8].branch: found "sucess" (did you mean "success"?); allowed: success, error`,
+			`edges[8].branch: found "succes" (did you mean "success"?); allowed: success, error`,
 			`edges: found a cycle: notify → ask → notify; allowed: a graph without cycles`,
 		}},
 		{"a cycle", `{"nodes":[{"id":"s","type":"start"},{"id":"a","type":"pure"},{"id":"b","type":"pure"},{"id":"c","type":"pure"},{"id":"d","type":"pure"},{"id":"e","type":"pure"}],

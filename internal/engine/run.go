@@ -24,12 +24,12 @@ func (g *Graph) Run(ctx context.Context, execution Execution, runtime Runtime) (
 	}
 	runtime.Parallelism = max(runtime.Parallelism, 1)
 	a := &attempt{graph: g, execution: &execution, runtime: runtime, records: make([]any, len(g.nodes))}
-	recorded, failure := a.resume()
-	if failure == nil {
-		a.data, failure = newData(a.execution)
+	recorded, unfit := a.resume()
+	if unfit == nil {
+		a.data, unfit = newData(a.execution)
 	}
-	if failure != nil {
-		return Result{Outcome: Failed, Failure: failure}, nil
+	if unfit != nil {
+		return Result{Outcome: Failed, Failure: unfit}, nil //nolint:nilerr // The attempt failed, the run did not.
 	}
 	return a.run(ctx, recorded)
 }
@@ -278,12 +278,12 @@ func worst(failures []nodeFailure) *Failure {
 		return cmp.Or(slices.Index(gravity, x.Class)-slices.Index(gravity, y.Class), y.node-x.node)
 	})
 	result := *picked.Failure
-	switch result.Class {
-	case ClassRetry:
+	if result.Class == ClassRetry {
 		for _, f := range failures {
 			result.RetryAfter = max(result.RetryAfter, f.RetryAfter)
 		}
-	case ClassCancel:
+	}
+	if result.Class == ClassCancel {
 		result.Code = CodeCancelledByPipeline
 	}
 	return &result

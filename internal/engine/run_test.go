@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -455,5 +456,33 @@ func TestRunRefusesAPayloadThatIsNotJSON(t *testing.T) {
 	result, err := mustCompile(t, chain(), types).Run(t.Context(), execution, Runtime{})
 	if err != nil || result.Failure == nil || result.Failure.Code != CodeSchemaInvalid {
 		t.Errorf("%+v, %v", result, err)
+	}
+}
+
+// What a step's error says, and what a panic carries, is never part of a record (guarantee 5).
+func TestRunRecordsNoErrorText(t *testing.T) {
+	for name, does := range map[string]behaviour{
+		"a failure": func(context.Context, *Call) (Output, error) {
+			return Output{Value: "hunter2"}, Permanent(CodeInvalidRequest, errors.New("hunter2"))
+		},
+		"an error": func(context.Context, *Call) (Output, error) { return Output{}, errors.New("hunter2") },
+		"a panic":  func(context.Context, *Call) (Output, error) { panic("hunter2") },
+	} {
+		for _, onError := range []string{OnErrorAbort, OnErrorContinue} {
+			types, _ := fakes(map[string]behaviour{"call": does})
+			def := chain(Node{ID: "call", Type: "external", OnError: onError}, Node{ID: "next", Type: "external"})
+			journal := &memoryJournal{}
+			result, err := mustCompile(t, def, types).Run(t.Context(), someExecution(), Runtime{Journal: journal})
+			if err != nil {
+				t.Fatal(err)
+			}
+			records, err := json.Marshal(slices.Concat(journal.steps(), result.Pending))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(records), "hunter2") || !strings.Contains(string(records), "call") {
+				t.Errorf("%s, %s: recorded %s", name, onError, records)
+			}
+		}
 	}
 }

@@ -37,12 +37,10 @@ func (i *inspection) visit(e ast.Expr) {
 	if operand, name, ok := member(e); ok {
 		i.visitMember(operand, name)
 	}
-	switch e.Kind() {
-	case ast.IdentKind:
-		if e.AsIdent() == "steps" && !i.seen[e.ID()] {
-			i.references = append(i.references, engine.Reference{Field: i.field})
-		}
-	case ast.CallKind:
+	if e.Kind() == ast.IdentKind && e.AsIdent() == "steps" && !i.seen[e.ID()] {
+		i.references = append(i.references, engine.Reference{Field: i.field})
+	}
+	if e.Kind() == ast.CallKind {
 		i.visitCall(e.AsCall())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,7 +99,7 @@ func TestTheOrderPlatformsPipelineRunsUnchanged(t *testing.T) {
 		t.Fatalf("first attempt: %+v, %v", result, err)
 	}
 	second := first
-	second.Attempt, second.Completed = 2, append(records.steps, result.Pending...)
+	second.Attempt, second.Completed = 2, slices.Concat(records.steps, result.Pending)
 	status = http.StatusOK
 	result, err = graph.Run(t.Context(), second, runtime)
 	if err != nil || result.Outcome != engine.Succeeded {

@@ -125,21 +125,21 @@ func scanPath(text string) (*path, int, *SyntaxError) {
 // newPath decides what the first name means, and checks what is known before anything runs.
 func newPath(names []segment, optional bool, source string) (*path, *SyntaxError) {
 	p := &path{root: names[0].name, segments: names[1:], optional: optional, source: source}
+	var fault *SyntaxError
 	switch p.root {
-	case rootEvent:
-		return p, p.checkField(p.segments, engine.EventFields, "headers", "payload")
-	case rootContext:
-		return p, p.checkField(p.segments, engine.ContextFields)
-	case rootSteps:
-		if len(p.segments) == 0 {
-			return p, nil
-		}
-		return p, p.checkField(p.segments[1:], engine.StepFields, "output")
 	case rootPayload:
-		return p, nil
+	case rootEvent:
+		fault = p.checkField(p.segments, engine.EventFields, "headers", "payload")
+	case rootContext:
+		fault = p.checkField(p.segments, engine.ContextFields)
+	case rootSteps:
+		if len(p.segments) > 0 {
+			fault = p.checkField(p.segments[1:], engine.StepFields, "output")
+		}
+	default:
+		p.root, p.segments = rootPayload, names
 	}
-	p.root, p.segments = rootPayload, names
-	return p, nil
+	return p, fault
 }
 
 // checkField checks the first of some segments against the fields that exist; only those in deep have fields of

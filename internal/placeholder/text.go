@@ -98,7 +98,9 @@ func (t *Text) Fill(data map[string]any, maxBytes int) (string, error) {
 }
 
 // FillEach is [Text.Fill] with a function over what each placeholder brings in: part is its number in [Text.Parts].
-func (t *Text) FillEach(data map[string]any, maxBytes int, f func(part int, value string) (string, error)) (string, error) {
+func (t *Text) FillEach(
+	data map[string]any, maxBytes int, f func(part int, value string) (string, error),
+) (string, error) {
 	var b strings.Builder
 	for i, part := range t.parts {
 		text := part.Literal

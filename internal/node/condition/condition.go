@@ -43,8 +43,10 @@ type runner struct {
 	program *expression.Program
 }
 
+// Branches implements engine.Runner.
 func (r *runner) Branches() []string { return []string{"true", "false"} }
 
+// Run implements engine.Runner.
 func (r *runner) Run(ctx context.Context, call *engine.Call) (engine.Output, error) {
 	decided, err := r.program.Bool(ctx, call.Data)
 	if err != nil {

@@ -42,8 +42,7 @@ func (r *Reader) Fault(field, found, allowed string) {
 // Text parses a string with placeholders.
 func (r *Reader) Text(field, source string) *placeholder.Text {
 	text, err := placeholder.ParseText(source)
-	var syntax *placeholder.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, bad := errors.AsType[*placeholder.SyntaxError](err); bad {
 		r.faults = append(r.faults, syntax.At(field))
 		return nil
 	}

@@ -59,7 +59,8 @@ func (Type) Compile(raw json.RawMessage) (engine.Runner, error) {
 		aggregateType: read.Text("aggregateType", c.AggregateType), aggregateID: read.Text("aggregateId", c.AggregateID),
 	}
 	if r.eventType != nil && r.eventType.IsLiteral() && c.EventType != "" && !event.ValidType(c.EventType) {
-		read.Fault("eventType", strconv.Quote(c.EventType), "a letter, then letters, digits, '.', '_' or '-', at most 128 bytes")
+		read.Fault("eventType", strconv.Quote(c.EventType),
+			"a letter, then letters, digits, '.', '_' or '-', at most 128 bytes")
 	}
 	if len(c.Payload) > 0 {
 		r.payload = read.Template("payload", c.Payload)
@@ -75,8 +76,10 @@ type runner struct {
 	payload                               *placeholder.Template
 }
 
+// Branches implements engine.Runner.
 func (r *runner) Branches() []string { return nil }
 
+// Run implements engine.Runner.
 func (r *runner) Run(ctx context.Context, call *engine.Call) (engine.Output, error) {
 	cause := &call.Execution.Event
 	emitted := event.Envelope{

@@ -104,11 +104,13 @@ type runner struct {
 	keepBody bool
 }
 
+// Branches implements engine.Runner.
 func (r *runner) Branches() []string { return nil }
 
 // DefaultTimeout implements engine.TimeLimited.
 func (r *runner) DefaultTimeout() time.Duration { return DefaultTimeout }
 
+// Run implements engine.Runner.
 func (r *runner) Run(ctx context.Context, call *engine.Call) (engine.Output, error) {
 	if call.Services.HTTP == nil {
 		return engine.Output{}, engine.Permanent(engine.CodePermanentError, errors.New("there is no HTTP client here"))

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -222,7 +222,7 @@ func TestTransportFailures(t *testing.T) {
 	})
 	headers := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 1<<20)) })
 	untrusted := httptest.NewUnstartedServer(http.NotFoundHandler())
-	untrusted.Config.ErrorLog = quiet()
+	untrusted.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo) // The handshake is meant to fail.
 	untrusted.StartTLS()
 	t.Cleanup(untrusted.Close)
 	gone := httptest.NewServer(http.NotFoundHandler())
@@ -555,6 +555,3 @@ func TestKeptHeaders(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
-
-// quiet drops what a test server logs about a handshake that is meant to fail.
-func quiet() *log.Logger { return log.New(io.Discard, "", 0) }

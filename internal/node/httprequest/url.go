@@ -64,16 +64,17 @@ func (t *urlTemplate) locate() string {
 	var sample strings.Builder
 	for i, part := range t.text.Parts() {
 		at := placeOf(sample.String())
-		if !part.IsPlaceholder() {
+		switch {
+		case !part.IsPlaceholder():
 			sample.WriteString(part.Literal)
-		} else if i == 0 {
+		case i > 0:
+			sample.WriteByte('1')
+		default:
 			at = placeBase
 			sample.WriteString("http://x")
 			if rest := t.text.Parts()[1:]; len(rest) > 0 && !strings.HasPrefix(rest[0].Literal, "/") {
 				sample.WriteString("/x") // What follows continues the path that the base brings in.
 			}
-		} else {
-			sample.WriteByte('1')
 		}
 		t.places = append(t.places, at)
 	}
@@ -143,7 +144,7 @@ func checkURL(u *url.URL) error {
 	}
 	for segment := range strings.SplitSeq(u.Path, "/") {
 		if segment == "." || segment == ".." {
-			return invalid(errors.New("a URL whose path climbs with . or .."))
+			return invalid(errors.New("a URL with . or .. in its path"))
 		}
 	}
 	return nil

@@ -72,11 +72,13 @@ type runner struct {
 	body    *placeholder.Template
 }
 
+// Branches implements engine.Runner.
 func (r *runner) Branches() []string { return nil }
 
+// Run implements engine.Runner.
 func (r *runner) Run(ctx context.Context, call *engine.Call) (engine.Output, error) {
 	if call.Services.Publisher == nil {
-		return engine.Output{}, engine.Permanent(engine.CodePermanentError, errors.New("there is no broker to publish to here"))
+		return engine.Output{}, engine.Permanent(engine.CodePermanentError, errors.New("there is no broker here"))
 	}
 	subject, err := r.fillSubject(call)
 	if err != nil {

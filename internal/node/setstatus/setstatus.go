@@ -52,8 +52,10 @@ type runner struct {
 	tag, name, phase *placeholder.Text
 }
 
+// Branches implements engine.Runner.
 func (r *runner) Branches() []string { return nil }
 
+// Run implements engine.Runner.
 func (r *runner) Run(_ context.Context, call *engine.Call) (engine.Output, error) {
 	tag := engine.StatusTag{At: call.Now}
 	for _, field := range []struct {

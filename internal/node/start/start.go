@@ -29,8 +29,11 @@ func (Type) Compile(json.RawMessage) (engine.Runner, error) { return runner{}, n
 
 type runner struct{}
 
+// Branches implements engine.Runner.
 func (runner) Branches() []string { return nil }
 
+// References implements engine.Runner.
 func (runner) References() []engine.Reference { return nil }
 
+// Run implements engine.Runner.
 func (runner) Run(context.Context, *engine.Call) (engine.Output, error) { return engine.Output{}, nil }

@@ -76,8 +76,10 @@ func (r *runner) addBranch(read *config.Reader, field, branch string) {
 	}
 }
 
+// Branches implements engine.Runner.
 func (r *runner) Branches() []string { return r.branches }
 
+// Run implements engine.Runner.
 func (r *runner) Run(ctx context.Context, call *engine.Call) (engine.Output, error) {
 	for _, one := range r.cases {
 		applies, err := one.when.Bool(ctx, call.Data)

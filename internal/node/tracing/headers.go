@@ -25,7 +25,7 @@ func Headers(ctx context.Context, call *engine.Call) map[string]string {
 		return carrier
 	}
 	incoming := call.Execution.Event.Headers
-	ofEvent := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{
+	ofEvent := propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{
 		event.HeaderTraceParent: incoming[event.HeaderTraceParent],
 		event.HeaderTraceState:  incoming[event.HeaderTraceState],
 	})

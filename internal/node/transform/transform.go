@@ -47,7 +47,8 @@ func (Type) Compile(raw json.RawMessage) (engine.Runner, error) {
 	}
 	var fields map[string]json.RawMessage
 	if len(c.Output) > 0 && len(c.Expressions) > 0 && json.Unmarshal(c.Output, &fields) != nil {
-		read.Fault("output", "a value that is no object, beside expressions", "an object: the expressions' values become fields of it")
+		read.Fault("output", "a value that is no object, beside expressions",
+			"an object: the expressions' values become fields of it")
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Expressions)) {
 		at := engine.KeyField("expressions", name)
@@ -72,8 +73,10 @@ type computed struct {
 	program *expression.Program
 }
 
+// Branches implements engine.Runner.
 func (r *runner) Branches() []string { return nil }
 
+// Run implements engine.Runner.
 func (r *runner) Run(ctx context.Context, call *engine.Call) (engine.Output, error) {
 	var value any
 	if r.output != nil {
