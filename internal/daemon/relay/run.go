@@ -109,6 +109,7 @@ func fitToPool(spec runspec.Relay, log *slog.Logger) runspec.Relay {
 	return spec
 }
 
+// schemaCheck brings the schema up to date if wanted, and checks what the relay needs of it.
 func schemaCheck(spec runspec.Relay, o options) func(context.Context, *pgxpool.Pool) error {
 	return func(ctx context.Context, pool *pgxpool.Pool) error {
 		if o.migrate {
@@ -120,9 +121,16 @@ func schemaCheck(spec runspec.Relay, o options) func(context.Context, *pgxpool.P
 				o.log.Info("migration applied", "version", migration.Version, "name", migration.Name)
 			}
 		}
-		if err := schema.Check(ctx, pool); err != nil {
-			return err
+		if !spec.Table.Mapped() {
+			// A relay of the application's own table uses nothing else of the schema.
+			if err := schema.Check(ctx, pool); err != nil {
+				return err
+			}
 		}
-		return nil
+		warnings, err := schema.CheckTable(ctx, pool, spec.Table)
+		for _, warning := range warnings {
+			o.log.Warn("outbox table", "table", spec.Table.String(), "warning", warning)
+		}
+		return err
 	}
 }

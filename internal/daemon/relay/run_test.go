@@ -124,6 +124,36 @@ func TestSchemaKeepsTheRelayNotReady(t *testing.T) {
 	}
 }
 
+// A mapped table is checked at start, each missing or mistyped column named; it is noticed when it is mended.
+func TestMappedTableIsChecked(t *testing.T) {
+	database, broker, address := testenv.EmptyDatabase(t), testenv.NATS(t), freeAddress(t)
+	pool := testenv.Pool(t, database)
+	if _, err := pool.Exec(t.Context(), `CREATE TABLE public."Outbox" ("id" uuid, org_id text NOT NULL, event_type text NOT NULL,
+		payload text, occurred_at timestamptz NOT NULL, status text NOT NULL, available_at timestamptz NOT NULL, PRIMARY KEY (org_id, "id"))`); err != nil {
+		t.Fatal(err)
+	}
+	spec := specification(database, broker.URL(), address)
+	spec.Table = runspec.Table{Name: "Outbox", Columns: map[string]string{"event_id": "id"}}
+	for _, optional := range []string{
+		"position", "event_version", "aggregate_type", "aggregate_id", "correlation_id", "causation_id", "payload_sha256",
+		"headers", "created_at", "operation_version", "last_error", "published_at", "stream", "stream_seq",
+	} {
+		spec.Table.Columns[optional] = ""
+	}
+	start(t, spec)
+	waitFor(t, address, "/readyz", "503 SchemaNotReady")
+	for _, want := range []string{"attempts", "payload"} {
+		if got := get(address, "/readyz"); !strings.Contains(got, want) {
+			t.Errorf("column %s is not named: %s", want, got)
+		}
+	}
+	if _, err := pool.Exec(t.Context(), `ALTER TABLE public."Outbox" ADD attempts integer NOT NULL DEFAULT 0,
+		ALTER payload TYPE jsonb USING payload::jsonb`); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, address, "/readyz", "200 ready")
+}
+
 func TestRunMistakes(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
