@@ -56,7 +56,7 @@ func startDaemon(t *testing.T, program, name, address string, spec any, crashAt 
 	if err != nil {
 		t.Fatal(err)
 	}
-	
+
 	cmd := exec.Command(filepath.Join(dir, program), specArguments(specPath)...)
 	cmd.Env = append(specEnvironment(specPath), "HOME="+own, "PATH="+os.Getenv("PATH"))
 	if crashAt != "" {

@@ -37,7 +37,7 @@ var binaries = sync.OnceValues(func() (string, error) {
 		return "", fmt.Errorf("make a directory for the binaries: %w", err)
 	}
 	binariesDir = dir
-	
+
 	build := exec.Command("go", "build", "-race", "-tags", "crashpoints", "-o", dir, "./cmd/relay", "./cmd/worker")
 	build.Dir = filepath.Join("..", "..")
 	if output, err := build.CombinedOutput(); err != nil {
