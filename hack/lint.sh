@@ -6,4 +6,4 @@ hack/tool.sh golangci-lint ./golangci-lint
 if [ $# -eq 0 ]; then
   set -- ./...
 fi
-exec bin/golangci-lint run "$@"
+exec bin/golangci-lint run --allow-serial-runners "$@"

@@ -50,7 +50,7 @@ type OutboxRelaySpec struct {
 	// the key of this relay and of its pipelines, <instance>/<namespace>/<name>, and of what they own in database
 	// and broker. Set it where two clusters share one of them. Immutable.
 	// +optional
-	// +kubebuilder:default="default"
+	// +default="default"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
@@ -68,88 +68,88 @@ type OutboxRelaySpec struct {
 	Table *TableMapping `json:"table,omitempty"`
 	// triggers maps event types to triggers. A type T that is not listed has the trigger event.T.
 	// +optional
-	// +kubebuilder:default={OrderConfirmed: order.post}
+	// +default={"OrderConfirmed":"order.post"}
 	// +kubebuilder:validation:MaxProperties=256
 	// +kubebuilder:validation:XValidation:rule="self.all(t, t.matches('^[A-Za-z][A-Za-z0-9._-]{0,127}$'))",messageExpression="'found the event type ' + self.filter(t, !t.matches('^[A-Za-z][A-Za-z0-9._-]{0,127}$'))[0] + '; allowed: a letter, then letters, digits, dot, _ or -, at most 128'"
 	Triggers map[string]TriggerName `json:"triggers,omitempty"`
 	// stream is the JetStream stream that events are published to.
 	// +optional
-	// +kubebuilder:default={}
+	// +default={}
 	Stream StreamSpec `json:"stream,omitzero"`
 	// pollInterval is the longest time that a committed event waits when no wake-up reaches the relay, from 50ms to
 	// 10m. An idle relay sends one query in each.
 	// +optional
-	// +kubebuilder:default="2s"
+	// +default="2s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('50ms') && duration(self) <= duration('10m')",messageExpression="'found ' + self + '; allowed: from 50ms to 10m'"
 	PollInterval Duration `json:"pollInterval,omitempty"`
 	// batchSize is the most rows of one claim. A claim costs the same few round trips whatever its size, and its
 	// publishes overlap: that is why it is 500 here and not 50, the default of OUTBOX_BATCH_SIZE for relays that are
 	// set up by environment variables.
 	// +optional
-	// +kubebuilder:default=500
+	// +default=500
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	BatchSize int32 `json:"batchSize,omitempty"`
 	// claimers is how many claims one relay has in flight, each on a database connection of its own.
 	// +optional
-	// +kubebuilder:default=2
+	// +default=2
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16
 	Claimers int32 `json:"claimers,omitempty"`
 	// claimLease bounds the life of one claim, from 2s to 10m: the database ends it then, whatever became of the
 	// relay.
 	// +optional
-	// +kubebuilder:default="30s"
+	// +default="30s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('2s') && duration(self) <= duration('10m')",messageExpression="'found ' + self + '; allowed: from 2s to 10m'"
 	ClaimLease Duration `json:"claimLease,omitempty"`
 	// publishTimeout bounds one publish, from sending to the broker's acknowledgement, from 100ms to 5m. It is at
 	// least 1s shorter than claimLease: the time to mark what was published.
 	// +optional
-	// +kubebuilder:default="5s"
+	// +default="5s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('5m')",messageExpression="'found ' + self + '; allowed: from 100ms to 5m'"
 	PublishTimeout Duration `json:"publishTimeout,omitempty"`
 	// maxAttempts is how many failures of an event itself (too large, refused by the broker) make its row FAILED.
 	// An outage of broker or database counts for none.
 	// +optional
-	// +kubebuilder:default=10
+	// +default=10
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MaxAttempts int32 `json:"maxAttempts,omitempty"`
 	// backOff is how long a row waits after such a failure.
 	// +optional
-	// +kubebuilder:default={}
+	// +default={}
 	BackOff BackOff `json:"backOff,omitzero"`
 	// ordering of the events of one aggregate. None, the only value, publishes events as they become due: mostly in
 	// the order of their commits, without a promise.
 	// +optional
-	// +kubebuilder:default="None"
+	// +default="None"
 	Ordering Ordering `json:"ordering,omitempty"`
 	// allowAllOrgs permits pipelines that name no organisation and so get the events of all.
 	// +optional
-	// +kubebuilder:default=false
+	// +default=false
 	AllowAllOrgs *bool `json:"allowAllOrgs,omitempty"`
 	// maxInlinePayloadBytes is the largest payload, in bytes, that travels in its message, up to 8Mi. A larger one
 	// stays in the outbox and is read from there by the worker.
 	// +optional
-	// +kubebuilder:default="512Ki"
+	// +default="512Ki"
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isInteger() && quantity(string(self)).compareTo(quantity('0')) >= 0 && quantity(string(self)).compareTo(quantity('8Mi')) <= 0",messageExpression="'found ' + string(self) + '; allowed: from 0 to 8Mi'"
 	MaxInlinePayloadBytes *resource.Quantity `json:"maxInlinePayloadBytes,omitempty"`
 	// cloudEvents adds the headers of CloudEvents 1.0, binary mode, to each message.
 	// +optional
-	// +kubebuilder:default=false
+	// +default=false
 	CloudEvents *bool `json:"cloudEvents,omitempty"`
 	// deletionPolicy says what becomes of the stream when this resource is deleted. Keep leaves it, with every
 	// message in it; Delete removes it.
 	// +optional
-	// +kubebuilder:default="Keep"
+	// +default="Keep"
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 	// suspend stops publishing: events stay in the outbox until it is false again.
 	// +optional
-	// +kubebuilder:default=false
+	// +default=false
 	Suspend *bool `json:"suspend,omitempty"`
 	// replicas is how many relays run. They share the outbox without a leader.
 	// +optional
-	// +kubebuilder:default=1
+	// +default=1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Replicas *int32 `json:"replicas,omitempty"`
@@ -170,13 +170,13 @@ type DatabaseConnection struct {
 	ListenURLSecretRef *SecretKeyRef `json:"listenUrlSecretRef,omitempty"`
 	// maxConnections bounds the connections of each relay and of each worker, 2 to 1000.
 	// +optional
-	// +kubebuilder:default=10
+	// +default=10
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=1000
 	MaxConnections int32 `json:"maxConnections,omitempty"`
 	// disableListen relies on polling alone: for PgBouncer in transaction mode where there is no listenUrlSecretRef.
 	// +optional
-	// +kubebuilder:default=false
+	// +default=false
 	DisableListen *bool `json:"disableListen,omitempty"`
 }
 
@@ -227,7 +227,7 @@ type NATSTLS struct {
 type TableMapping struct {
 	// schema of the table.
 	// +optional
-	// +kubebuilder:default="public"
+	// +default="public"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Schema string `json:"schema,omitempty"`
@@ -262,44 +262,44 @@ type TriggerName string
 type StreamSpec struct {
 	// name of the stream.
 	// +optional
-	// +kubebuilder:default="RELAYOPS"
+	// +default="RELAYOPS"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_-]+$`
 	Name string `json:"name,omitempty"`
 	// subjectPrefix is the first token, or tokens, of every subject: <subjectPrefix>.<organisation>.<event type>.
 	// +optional
-	// +kubebuilder:default="events"
+	// +default="events"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`
 	SubjectPrefix string `json:"subjectPrefix,omitempty"`
 	// replicas of the stream within the NATS cluster, 1 to 5.
 	// +optional
-	// +kubebuilder:default=1
+	// +default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=5
 	Replicas int32 `json:"replicas,omitempty"`
 	// maxBytes bounds the stream, from 1Mi.
 	// +optional
-	// +kubebuilder:default="10Gi"
+	// +default="10Gi"
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isInteger() && quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Pi')) <= 0",messageExpression="'found ' + string(self) + '; allowed: from 1Mi to 1Pi'"
 	MaxBytes *resource.Quantity `json:"maxBytes,omitempty"`
 	// maxAge bounds the age of a message, from 1m to 10000h.
 	// +optional
-	// +kubebuilder:default="168h"
+	// +default="168h"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('10000h')",messageExpression="'found ' + self + '; allowed: from 1m to 10000h'"
 	MaxAge Duration `json:"maxAge,omitempty"`
 	// duplicateWindow is how long the broker remembers message ids, from 1s to 24h. It is longer than claimLease +
 	// publishTimeout + pollInterval, so that what is published twice because a relay died is stored once.
 	// +optional
-	// +kubebuilder:default="10m"
+	// +default="10m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",messageExpression="'found ' + self + '; allowed: from 1s to 24h'"
 	DuplicateWindow Duration `json:"duplicateWindow,omitempty"`
 	// maxMessageBytes bounds one message, headers and payload, from 64Ki to 64Mi. The broker's own max_payload (1Mi
 	// unless it is configured) has to allow it.
 	// +optional
-	// +kubebuilder:default="1Mi"
+	// +default="1Mi"
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isInteger() && quantity(string(self)).compareTo(quantity('64Ki')) >= 0 && quantity(string(self)).compareTo(quantity('64Mi')) <= 0",messageExpression="'found ' + string(self) + '; allowed: from 64Ki to 64Mi'"
 	MaxMessageBytes *resource.Quantity `json:"maxMessageBytes,omitempty"`
 }
@@ -331,7 +331,7 @@ type OutboxRelayStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// observedGeneration is the generation that the status speaks of.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// replicas is how many relays run.
 	// +optional
@@ -339,6 +339,7 @@ type OutboxRelayStatus struct {
 	Replicas *int32 `json:"replicas,omitempty"`
 	// selector finds their pods, for the scale subresource.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Selector string `json:"selector,omitempty"`
 }

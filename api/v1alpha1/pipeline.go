@@ -65,7 +65,7 @@ type PipelineSpec struct {
 	// startFrom is where the subscription begins: with events committed from Now on, at the Beginning of what the
 	// stream holds, or at a Time. Immutable.
 	// +optional
-	// +kubebuilder:default="Now"
+	// +default="Now"
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="startFrom is immutable; allowed: what it was, or another Pipeline"
 	StartFrom StartFrom `json:"startFrom,omitempty"`
 	// startTime is where startFrom Time begins. Immutable.
@@ -85,17 +85,17 @@ type PipelineSpec struct {
 	Edges []Edge `json:"edges,omitempty"`
 	// retry is how often and when a failed execution is tried again.
 	// +optional
-	// +kubebuilder:default={}
+	// +default={}
 	Retry Retry `json:"retry,omitzero"`
 	// stepTimeout bounds each step that has no timeout of its own, from 1ms to 1h.
 	// +optional
-	// +kubebuilder:default="30s"
+	// +default="30s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1ms') && duration(self) <= duration('1h')",messageExpression="'found ' + self + '; allowed: from 1ms to 1h'"
 	StepTimeout Duration `json:"stepTimeout,omitempty"`
 	// pipelineTimeout bounds the time that one execution spends executing, all its attempts together, from 1ms to
 	// 24h. Waiting (back-off, queue) does not count.
 	// +optional
-	// +kubebuilder:default="15m"
+	// +default="15m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1ms') && duration(self) <= duration('24h')",messageExpression="'found ' + self + '; allowed: from 1ms to 24h'"
 	PipelineTimeout Duration `json:"pipelineTimeout,omitempty"`
 	// deadline is how long after its event occurred an execution may still begin an attempt, from 1s to 10000h, by
@@ -105,21 +105,21 @@ type PipelineSpec struct {
 	Deadline Duration `json:"deadline,omitempty"`
 	// concurrency is how many executions one worker runs at once.
 	// +optional
-	// +kubebuilder:default=4
+	// +default=4
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Concurrency int32 `json:"concurrency,omitempty"`
 	// http is what http-request nodes may reach, and how much they read.
 	// +optional
-	// +kubebuilder:default={}
+	// +default={}
 	HTTP HTTPPolicy `json:"http,omitzero"`
 	// suspend stops the pipeline. It stays subscribed, and events accumulate.
 	// +optional
-	// +kubebuilder:default=false
+	// +default=false
 	Suspend *bool `json:"suspend,omitempty"`
 	// replicas is how many workers run.
 	// +optional
-	// +kubebuilder:default=1
+	// +default=1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	Replicas *int32 `json:"replicas,omitempty"`
@@ -177,7 +177,7 @@ type Node struct {
 	// onError says what a failure that is final does: abort ends the execution, continue goes on as if the step had
 	// succeeded. An edge with branch error is the third choice.
 	// +optional
-	// +kubebuilder:default="abort"
+	// +default="abort"
 	OnError OnError `json:"onError,omitempty"`
 	// timeout bounds this step instead of the pipeline's stepTimeout, from 1ms to 1h.
 	// +optional
@@ -250,13 +250,13 @@ type Edge struct {
 type Retry struct {
 	// attempts is how often an execution is tried in all.
 	// +optional
-	// +kubebuilder:default=5
+	// +default=5
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	Attempts int32 `json:"attempts,omitempty"`
 	// backOff is the wait between attempts.
 	// +optional
-	// +kubebuilder:default={}
+	// +default={}
 	BackOff BackOff `json:"backOff,omitzero"`
 }
 
@@ -270,7 +270,7 @@ type HTTPPolicy struct {
 	AllowedCIDRs []CIDR `json:"allowedCidrs,omitempty"`
 	// maxResponseBytes bounds the body of a response, from 1Ki to 64Mi. A larger one fails the step.
 	// +optional
-	// +kubebuilder:default="1Mi"
+	// +default="1Mi"
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isInteger() && quantity(string(self)).compareTo(quantity('1Ki')) >= 0 && quantity(string(self)).compareTo(quantity('64Mi')) <= 0",messageExpression="'found ' + string(self) + '; allowed: from 1Ki to 64Mi'"
 	MaxResponseBytes *resource.Quantity `json:"maxResponseBytes,omitempty"`
 }
@@ -291,7 +291,7 @@ type PipelineStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// observedGeneration is the generation that the status speaks of.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// replicas is how many workers run.
 	// +optional
@@ -299,10 +299,12 @@ type PipelineStatus struct {
 	Replicas *int32 `json:"replicas,omitempty"`
 	// selector finds their pods, for the scale subresource.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Selector string `json:"selector,omitempty"`
 	// revision identifies the graph that new executions run.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Revision string `json:"revision,omitempty"`
 }

@@ -47,23 +47,23 @@ type SecretKeyRef struct {
 type BackOff struct {
 	// initial is the wait before the second attempt, from 1ms to 24h.
 	// +optional
-	// +kubebuilder:default="1s"
+	// +default="1s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1ms') && duration(self) <= duration('24h')",messageExpression="'found ' + self + '; allowed: from 1ms to 24h'"
 	Initial Duration `json:"initial,omitempty"`
 	// max bounds the wait, from 1ms to 24h.
 	// +optional
-	// +kubebuilder:default="5m"
+	// +default="5m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1ms') && duration(self) <= duration('24h')",messageExpression="'found ' + self + '; allowed: from 1ms to 24h'"
 	Max Duration `json:"max,omitempty"`
 	// multiplier is the factor by which the wait grows from attempt to attempt, 1 to 10.
 	// +optional
-	// +kubebuilder:default=2
+	// +default=2
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10
 	Multiplier int32 `json:"multiplier,omitempty"`
 	// jitterPercent is the share by which each wait varies at random, 0 to 100: wait × (1 ± jitterPercent/100).
 	// +optional
-	// +kubebuilder:default=20
+	// +default=20
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	JitterPercent *int32 `json:"jitterPercent,omitempty"`

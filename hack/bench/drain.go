@@ -191,7 +191,7 @@ func (b *bench) watchDrain(ctx context.Context, process *rig.Process, name strin
 		return drained{}, fmt.Errorf("stream %s: %w", name, err)
 	}
 	var first time.Time
-	err = process.Await(ctx, "every event to be published", 5*time.Millisecond, func() (bool, error) {
+	err = process.Await(ctx, "every event to be published", 25*time.Millisecond, func() (bool, error) {
 		info, err := stream.Info(ctx)
 		if err != nil {
 			return false, err

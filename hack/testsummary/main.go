@@ -53,7 +53,7 @@ func (s *summary) read(from io.Reader) error {
 		if len(line) > 0 {
 			s.line(line)
 		}
-		if err == io.EOF { //nolint:errorlint // ReadBytes returns io.EOF itself.
+		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
@@ -74,7 +74,7 @@ func (s *summary) line(line []byte) {
 		if s.output[of] == nil {
 			s.output[of] = &strings.Builder{}
 		}
-		s.output[of].WriteString(e.Output)
+		_, _ = s.output[of].WriteString(e.Output) // A strings.Builder does not fail.
 	case "build-output":
 		s.print("%s", e.Output)
 	case "pass", "fail", "skip":

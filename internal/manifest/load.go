@@ -141,8 +141,7 @@ func (l *loading) read(name string, from io.Reader) {
 
 // reason is an error of the file system without the path, which the problem names already.
 func reason(err error) string {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return "an error: " + path.Err.Error()
 	}
 	return "an error: " + err.Error()
@@ -157,8 +156,8 @@ func (l *loading) duplicates() {
 			if other.File != source.File {
 				where = other.File
 			}
-			l.problems = append(l.problems, source.Problem(name, "metadata.name", "the name of an object in "+where+" too",
-				"one object of a kind, namespace and name"))
+			l.problems = append(l.problems, source.Problem(name, "metadata.name",
+				"the name of an object in "+where+" too", "one object of a kind, namespace and name"))
 			return
 		}
 		first[name] = source

@@ -10,8 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relayops/relayops/api/v1alpha1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/relayops/relayops/api/v1alpha1"
 )
 
 // Each text gives exactly the problems: none, or their brief form.
@@ -86,7 +87,8 @@ func TestLines(t *testing.T) {
 	if len(problems) != 1 {
 		t.Fatal(problems)
 	}
-	line := 1 + strings.Count(text[:strings.Index(text, "type: BAD")], "\n")
+	before, _, _ := strings.Cut(text, "type: BAD")
+	line := 1 + strings.Count(before, "\n")
 	want := fmt.Sprintf("test.yaml:%d: Pipeline default/a: spec.nodes[1].type: found \"BAD\"; allowed: a string of 1 to "+
 		"63 characters that matches ^[a-z][a-z0-9-]*$", line)
 	if got := problems.Error(); got != want {

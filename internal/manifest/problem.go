@@ -68,12 +68,12 @@ func (p Problems) Err() error {
 func (p Problems) Merge(more Problems) Problems {
 	merged := make(Problems, 0, len(p)+len(more))
 	for _, one := range p {
-		if !slices.ContainsFunc(more, func(other Problem) bool { return one.summarises(other) }) {
+		if !slices.ContainsFunc(more, one.summarises) {
 			merged = append(merged, one)
 		}
 	}
 	for _, one := range more {
-		if !slices.ContainsFunc(merged, func(other Problem) bool { return one.sameField(other) }) {
+		if !slices.ContainsFunc(merged, one.sameField) {
 			merged = append(merged, one)
 		}
 	}

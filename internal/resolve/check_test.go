@@ -127,9 +127,9 @@ func TestRetryHorizon(t *testing.T) {
 func TestCheckPipelineWithoutFiles(t *testing.T) {
 	pipeline := &v1alpha1.Pipeline{}
 	pipeline.Name, pipeline.Namespace = "a", "b"
-	pipeline.Spec.Nodes = []v1alpha1.Node{{ID: "start", Type: "strat"}}
+	pipeline.Spec.Nodes = []v1alpha1.Node{{ID: "start", Type: "begin"}}
 	faults := resolve.CheckPipeline(pipeline, nil)
-	if len(faults) == 0 || faults[0].Field != "spec.nodes[0].type" || !strings.Contains(faults[0].Found, "strat") {
+	if len(faults) == 0 || faults[0].Field != "spec.nodes[0].type" || !strings.Contains(faults[0].Found, "begin") {
 		t.Errorf("found %v; want a fault of spec.nodes[0].type first", faults)
 	}
 }

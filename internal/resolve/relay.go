@@ -62,7 +62,8 @@ func stream(relay v1alpha1.OutboxRelaySpec, read *reading) runspec.Stream {
 		MaxBytes:        read.bytes("stream.maxBytes", spec.MaxBytes),
 		MaxAge:          read.duration("stream.maxAge", spec.MaxAge),
 		DuplicateWindow: read.duration("stream.duplicateWindow", spec.DuplicateWindow),
-		MaxMessageBytes: int32(read.bytes("stream.maxMessageBytes", spec.MaxMessageBytes)), //nolint:gosec // bounded by the schema
+		// The schema bounds it to 64 MiB.
+		MaxMessageBytes: int32(read.bytes("stream.maxMessageBytes", spec.MaxMessageBytes)),
 		InstanceKey:     relay.Instance,
 	}
 }

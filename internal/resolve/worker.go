@@ -59,7 +59,7 @@ func Worker(pipeline *v1alpha1.Pipeline, relay *v1alpha1.OutboxRelay, mounts Mou
 		Suspended:       value(spec.Suspend),
 	}
 	if err := read.err(); err != nil {
-		return runspec.Worker{}, fmt.Errorf("Pipeline %s/%s: %w", pipeline.Namespace, pipeline.Name, err)
+		return runspec.Worker{}, fmt.Errorf("pipeline %s/%s: %w", pipeline.Namespace, pipeline.Name, err)
 	}
 	return resolved, nil
 }
@@ -131,7 +131,7 @@ func definitionOf(pipeline *v1alpha1.Pipeline) (engine.Definition, string, error
 	}
 	revision, err := Revision(definition)
 	if err != nil {
-		return engine.Definition{}, "", fmt.Errorf("Pipeline %s/%s: %w", pipeline.Namespace, pipeline.Name, err)
+		return engine.Definition{}, "", fmt.Errorf("pipeline %s/%s: %w", pipeline.Namespace, pipeline.Name, err)
 	}
 	return definition, revision, nil
 }

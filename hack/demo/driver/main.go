@@ -53,7 +53,7 @@ func main() {
 	flag.Uint64Var(&d.plan.Seed, "seed", 1, "what orders and ERP follow from")
 	flag.BoolVar(&d.oneshot, "oneshot", false, "end when all is accounted for (always, if this is no terminal)")
 	flag.Parse()
-	d.oneshot = d.oneshot || !term.IsTerminal(int(os.Stdout.Fd())) || !term.IsTerminal(int(os.Stdin.Fd())) //nolint:gosec // Small numbers.
+	d.oneshot = d.oneshot || !term.IsTerminal(int(os.Stdout.Fd())) || !term.IsTerminal(int(os.Stdin.Fd()))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := d.run(ctx)
 	stop()
@@ -70,7 +70,7 @@ func (d *demo) run(ctx context.Context) error {
 	if err := os.MkdirAll(d.dataDir, 0o755); err != nil { //nolint:gosec // PostgreSQL's own account has to pass.
 		return fmt.Errorf("data directory: %w", err)
 	}
-	defer d.stop()
+	defer d.stop() //nolint:contextcheck // It stops the parts when the context has ended, too.
 	if err := d.startAll(ctx); err != nil {
 		return d.stopped(ctx, err)
 	}
@@ -82,7 +82,8 @@ func (d *demo) run(ctx context.Context) error {
 		return d.stopped(ctx, err)
 	}
 	if !d.oneshot {
-		d.say("\nStill running. Look around with bin/relayops --data-dir %s, or edit %s. Ctrl-C stops.", d.dataDir, d.manifests)
+		d.say("\nStill running. Look around with bin/relayops … --data-dir %s, or edit %s. Ctrl-C stops.",
+			d.dataDir, d.manifests)
 		<-ctx.Done()
 	}
 	return nil
@@ -109,7 +110,8 @@ func (d *demo) startAll(ctx context.Context) error {
 	}
 	d.say("  ERP stub at http://%s: sometimes it answers 500, now and then not at all", erpAddress)
 	// The demo has a database of its own, whatever the environment names.
-	d.relayops, err = d.start("relayops", []string{"DATABASE_URL="}, "dev", "-f", d.manifests, "--data-dir", d.dataDir, "--fresh")
+	d.relayops, err = d.start("relayops", []string{"DATABASE_URL="},
+		"dev", "-f", d.manifests, "--data-dir", d.dataDir, "--fresh")
 	if err != nil {
 		return err
 	}
@@ -166,7 +168,8 @@ func (d *demo) watch(ctx context.Context) (orders.Report, tally, error) {
 		if now != last {
 			last, changed = now, time.Now()
 		}
-		if report, done, err := d.ordersReport(); err != nil || done && last.Committed > 0 && last.settled() >= last.Committed {
+		report, done, err := d.ordersReport()
+		if err != nil || done && last.Committed > 0 && last.settled() >= last.Committed {
 			show.finish(last, time.Now())
 			return report, last, err
 		}

@@ -20,7 +20,7 @@ type progress struct {
 }
 
 func newProgress(out *os.File, now time.Time) *progress {
-	return &progress{out: out, onTerminal: term.IsTerminal(int(out.Fd())), started: now} //nolint:gosec // A small number.
+	return &progress{out: out, onTerminal: term.IsTerminal(int(out.Fd())), started: now}
 }
 
 // interval is how often show is worth calling.

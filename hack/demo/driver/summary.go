@@ -32,7 +32,7 @@ func (f facts) checks() []check {
 			f.tally.DeadLettered, f.tally.Cancelled), f.tally.Committed == f.tally.settled()},
 		{fmt.Sprintf("the application committed %d orders, the outbox has %d events of them",
 			f.report.Committed, f.tally.Committed),
-			f.report.Committed == f.tally.Committed && f.report.Committed == f.tally.Orders},
+			f.report.Committed == f.tally.Committed && f.tally.Committed == f.tally.Orders},
 		{fmt.Sprintf("%d transactions rolled back, and %d of their events were seen anywhere",
 			f.report.RolledBack, f.phantoms), f.phantoms == 0},
 		{fmt.Sprintf("the ERP took %d distinct orders = %d succeeded; %d of them twice, %d that nobody committed",

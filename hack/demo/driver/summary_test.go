@@ -35,7 +35,7 @@ func TestASummaryThatAddsUpIsGood(t *testing.T) {
 }
 
 func TestEachBrokenPromiseMakesTheSummaryBad(t *testing.T) {
-	for name, break_ := range map[string]func(*facts){
+	for name, damage := range map[string]func(*facts){
 		"an event is missing":                func(f *facts) { f.missing = 1 },
 		"an execution has no end":            func(f *facts) { f.tally.Succeeded, f.erp.Orders = 298, 298 },
 		"an order has no event":              func(f *facts) { f.tally.Orders = 301 },
@@ -48,7 +48,7 @@ func TestEachBrokenPromiseMakesTheSummaryBad(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := good()
-			break_(&f)
+			damage(&f)
 			if text, ok := f.summary(); ok || !strings.Contains(text, "NOT") {
 				t.Errorf("summary = %v:\n%s", ok, text)
 			}

@@ -32,7 +32,8 @@ func serve(address string, seed uint64) error {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%s is taken: stop the program that listens there; the sample pipeline posts to this address", address)
+		return fmt.Errorf("%s is taken: stop the program that listens there; the sample pipeline posts to this address",
+			address)
 	}
 	if err != nil {
 		return err
@@ -42,7 +43,7 @@ func serve(address string, seed uint64) error {
 		<-ctx.Done()
 		_ = server.Close() // Requests that are never answered would hold a graceful shutdown.
 	}()
-	fmt.Println("listening at http://" + address)
+	_, _ = fmt.Fprintln(os.Stdout, "listening at http://"+address)
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

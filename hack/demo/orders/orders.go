@@ -19,7 +19,8 @@ import (
 	"github.com/relayops/relayops/api/outbox"
 )
 
-// RollbackEvery: every so many-th order is given up after its event was written, as if its payment had been declined.
+// RollbackEvery is how many orders there are to one that is given up after its event was written, as if its payment
+// had been declined.
 const RollbackEvery = 20
 
 // customersAtOnce is how many transactions are open at once.
@@ -87,11 +88,11 @@ func Prepare(ctx context.Context, db outbox.Executor) error {
 // Run commits the plan's orders and returns what it did, also when ctx ends before all are committed.
 func Run(ctx context.Context, pool *pgxpool.Pool, plan Plan) (Report, error) {
 	// After each commit the relay is told, outside the transaction: it polls anyway, this is only faster.
-	pinger := outbox.NewPinger(pool)
+	pinger := outbox.NewPinger(pool) //nolint:contextcheck // Close ends it.
 	defer pinger.Close()
 	shop := &shop{pool: pool, pinger: pinger}
 	limiter := rate.NewLimiter(rate.Limit(plan.Rate), 1)
-	random := rand.New(rand.NewPCG(plan.Seed, plan.Seed)) //nolint:gosec // Made-up orders, the same in every run.
+	random := rand.New(rand.NewPCG(plan.Seed, plan.Seed))
 
 	purchases := make(chan purchase)
 	var customers sync.WaitGroup
