@@ -45,7 +45,8 @@ type InUseError struct {
 }
 
 func (i *InUseError) Error() string {
-	return fmt.Sprintf("another relayops dev (process %d) runs on %s: stop it, or choose another --data-dir", i.PID, i.DataDir)
+	return fmt.Sprintf("another relayops dev (process %d) runs on %s: stop it, or choose another --data-dir",
+		i.PID, i.DataDir)
 }
 
 // Run runs the manifests until ctx ends, then drains the daemons and stops the servers. Its error is a
@@ -78,8 +79,7 @@ func acquire(dataDir string) (*filelock.Lock, error) {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
 	lock, err := filelock.Acquire(filepath.Join(dataDir, "lock"))
-	var held *filelock.HeldError
-	if errors.As(err, &held) {
+	if held, isHeld := errors.AsType[*filelock.HeldError](err); isHeld {
 		return nil, &InUseError{DataDir: dataDir, PID: held.PID}
 	}
 	return lock, err

@@ -55,8 +55,8 @@ func TestManifestsAreReloadedAndMistakesChangeNothing(t *testing.T) {
 	first := fake.seen()
 
 	pipeline := filepath.Join(manifests, "pipeline.yaml")
-	write(t, pipeline, strings.Replace(pipelineManifest, "type: start}", "type: strat}", 1))
-	running.eventually(t, "the manifests have mistakes", `pipeline.yaml`, `spec.nodes[0].type`, `"strat"`)
+	write(t, pipeline, strings.Replace(pipelineManifest, "type: start}", "type: begin}", 1))
+	running.eventually(t, "the manifests have mistakes", `pipeline.yaml`, `spec.nodes[0].type`, `"begin"`)
 	if got := fake.seen(); len(got) != len(first) {
 		t.Errorf("events after a bad edit = %v, want those before: %v", got, first)
 	}
@@ -243,7 +243,6 @@ func serveForTest() {
 	options := Options{Manifests: []string{os.Getenv("DEV_TEST_MANIFESTS")}, DataDir: os.Getenv("DEV_TEST_SERVE")}
 	if err := Run(ctx, completed(options, newFake(), os.Stderr)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
 	}
 }
 

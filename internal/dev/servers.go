@@ -69,8 +69,7 @@ func (s *servers) startNATS(ctx context.Context, options Options) error {
 		return start(options.NATSPort)
 	}
 	err := start(portBefore(options.DataDir))
-	var taken *localnats.PortTakenError
-	if errors.As(err, &taken) {
+	if _, taken := errors.AsType[*localnats.PortTakenError](err); taken {
 		return start(0)
 	}
 	return err
@@ -171,8 +170,7 @@ func (s *servers) guardNATS(ctx context.Context, impaired int) int {
 	if impaired == 2 {
 		s.log.Error("the broker takes no messages; events wait in the outbox", "error", err)
 	}
-	var full *localnats.DiskFullError
-	if errors.As(err, &full) {
+	if _, full := errors.AsType[*localnats.DiskFullError](err); full {
 		return impaired
 	}
 	if err := s.nats.Restart(ctx); err != nil {

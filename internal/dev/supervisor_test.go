@@ -27,7 +27,9 @@ func newFake() *fakeDaemons { return &fakeDaemons{running: map[string]int{}, fai
 
 func (f *fakeDaemons) daemons() Daemons {
 	return Daemons{
-		Relay: func(ctx context.Context, spec runspec.Relay, _ *slog.Logger) error { return f.run(ctx, spec.Key, spec.Key) },
+		Relay: func(ctx context.Context, spec runspec.Relay, _ *slog.Logger) error {
+			return f.run(ctx, spec.Key, spec.Key)
+		},
 		Worker: func(ctx context.Context, spec runspec.Worker, _ *slog.Logger) error {
 			return f.run(ctx, spec.PipelineKey, spec.PipelineKey+"@"+spec.Revision)
 		},

@@ -33,7 +33,7 @@ type Lock struct{ file *os.File }
 // Acquire takes the lock on path, making the file and its directory if they are missing, and never waits. A lock that
 // another process holds is a [HeldError].
 func Acquire(path string) (*Lock, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return nil, fmt.Errorf("lock file %s: %w", path, err)
 	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)

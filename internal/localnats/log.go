@@ -16,13 +16,21 @@ type logAdapter struct {
 	firstFatal string
 }
 
+// Noticef logs at debug level: what a server says when all is well.
 func (l *logAdapter) Noticef(format string, v ...any) {
 	l.to.Debug("nats: " + fmt.Sprintf(format, v...))
 }
-func (l *logAdapter) Warnf(format string, v ...any) { l.to.Warn("nats: " + fmt.Sprintf(format, v...)) }
-func (l *logAdapter) Debugf(string, ...any)         {}
-func (l *logAdapter) Tracef(string, ...any)         {}
 
+// Warnf logs a warning.
+func (l *logAdapter) Warnf(format string, v ...any) { l.to.Warn("nats: " + fmt.Sprintf(format, v...)) }
+
+// Debugf is dropped.
+func (l *logAdapter) Debugf(string, ...any) {}
+
+// Tracef is dropped.
+func (l *logAdapter) Tracef(string, ...any) {}
+
+// Errorf logs an error, and keeps it for whoever asks why.
 func (l *logAdapter) Errorf(format string, v ...any) {
 	text := fmt.Sprintf(format, v...)
 	l.mu.Lock()

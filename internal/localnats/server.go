@@ -62,8 +62,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	}
 	lock, err := filelock.Acquire(filepath.Join(options.Dir, "lock"))
 	if err != nil {
-		var held *filelock.HeldError
-		if errors.As(err, &held) {
+		if held, isHeld := errors.AsType[*filelock.HeldError](err); isHeld {
 			return nil, &InUseError{Dir: options.Dir, PID: held.PID}
 		}
 		return nil, fmt.Errorf("lock the NATS store: %w", err)
@@ -174,7 +173,8 @@ func (s *Server) checkRoom() error {
 	if err := syscall.Statfs(s.options.Dir, &disk); err != nil {
 		return fmt.Errorf("free room of %s: %w", s.options.Dir, err)
 	}
-	if free := uint64(disk.Bavail) * uint64(disk.Bsize); free < minFreeBytes { //nolint:gosec,unconvert // Types differ between systems.
+	free := uint64(disk.Bavail) * uint64(disk.Bsize) //nolint:unconvert // The types differ between systems.
+	if free < minFreeBytes {
 		return &DiskFullError{Dir: s.options.Dir, FreeBytes: free}
 	}
 	return nil

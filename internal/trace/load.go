@@ -119,7 +119,8 @@ func (l *loader) eventWithoutOutbox(ctx context.Context, executions []Execution,
 	case len(letters) > 0:
 		event.Type = letters[0].EventType
 	}
-	return event, l.addFromPayloadStore(ctx, &event)
+	err := l.addFromPayloadStore(ctx, &event)
+	return event, err
 }
 
 // addFromPayloadStore adds what only a kept envelope knows.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -137,8 +138,7 @@ func load(ctx context.Context, conn *pgx.Conn, id uuid.UUID, source database.Sou
 		return *letter, nil, nil
 	}
 	story, err := read.Load(ctx, conn, *letter.EventID, letter.OrgID, clitrace.Tables(source.Tables)...)
-	var gone *read.NotFoundError
-	if errors.As(err, &gone) {
+	if _, gone := errors.AsType[*read.NotFoundError](err); gone {
 		return *letter, nil, nil
 	}
 	return *letter, &story, err
@@ -151,13 +151,14 @@ func RenderOne(w io.Writer, d read.DeadLetter, story *read.Story, now time.Time)
 		{"HTTP status", number(int64(d.HTTPStatus))}, {"attempt", number(int64(d.Attempt))}, {"stream", d.Stream},
 		{"sequence", number(d.StreamSeq)}, {"since", d.CreatedAt.UTC().Format(time.RFC3339)},
 	}
-	text := fmt.Sprintf("Dead letter %s\n", d.ID)
+	var text strings.Builder
+	fmt.Fprintf(&text, "Dead letter %s\n", d.ID)
 	for _, fact := range facts {
 		if fact.value != "" {
-			text += fmt.Sprintf("  %-12s %s\n", fact.name, fact.value)
+			fmt.Fprintf(&text, "  %-12s %s\n", fact.name, fact.value)
 		}
 	}
-	if _, err := io.WriteString(w, text+"\n"); err != nil {
+	if _, err := io.WriteString(w, text.String()+"\n"); err != nil {
 		return err
 	}
 	if story == nil {

@@ -53,8 +53,7 @@ func run(ctx context.Context, w io.Writer, db *database.Flags, id uuid.UUID, org
 	}
 	defer func() { _ = conn.Close(ctx) }()
 	story, err := read.Load(ctx, conn, id, org, Tables(source.Tables)...)
-	var ambiguous *read.AmbiguousError
-	if errors.As(err, &ambiguous) {
+	if _, ambiguous := errors.AsType[*read.AmbiguousError](err); ambiguous {
 		return fmt.Errorf("%w (pass --org)", err)
 	}
 	if err != nil {

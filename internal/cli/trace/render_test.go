@@ -39,7 +39,7 @@ func TestGolden(t *testing.T) {
 			Event: event(), Publication: published(),
 			Executions: []read.Execution{{
 				ID: execID, PipelineKey: "dev/default/order-post", OperationVersion: 1, Revision: "abc", State: "RETRY",
-				Attempt: 1, Code: "timeout", Executing: ms(10_000), CreatedAt: after(20), DueAt: at(after(12_500)),
+				Attempt: 1, Code: "timeout", Executing: ms(10_000), CreatedAt: after(20), DueAt: new(after(12_500)),
 				Attempts: []read.Attempt{{Number: 1, Steps: []read.Step{
 					step("notify", "http-request", "FAILED", 21, 10_000, "timeout", 0),
 				}}},
@@ -49,7 +49,7 @@ func TestGolden(t *testing.T) {
 			Event: event(), Publication: published(),
 			Executions: []read.Execution{{
 				ID: execID, PipelineKey: "dev/default/order-post", OperationVersion: 2, Revision: "abc", State: "RUNNING",
-				Attempt: 1, CreatedAt: after(20), LeaseOwner: "worker-7f", LeaseUntil: at(after(30_000)),
+				Attempt: 1, CreatedAt: after(20), LeaseOwner: "worker-7f", LeaseUntil: new(after(30_000)),
 				Attempts: []read.Attempt{{Number: 1}},
 			}},
 		},
@@ -57,7 +57,7 @@ func TestGolden(t *testing.T) {
 			Event: event(),
 			Publication: &read.Publication{
 				Table: "relayops.outbox_events", Status: "PENDING", FailedAttempts: 1, LastError: "message_too_large",
-				AvailableAt: at(after(15_000)),
+				AvailableAt: new(after(15_000)),
 			},
 		},
 		"failed": {
@@ -123,7 +123,7 @@ func event() read.Event {
 func published() *read.Publication {
 	lag := ms(14)
 	return &read.Publication{
-		Table: "relayops.outbox_events", Status: "PUBLISHED", PublishedAt: at(after(14)), Stream: "RELAYOPS",
+		Table: "relayops.outbox_events", Status: "PUBLISHED", PublishedAt: new(after(14)), Stream: "RELAYOPS",
 		StreamSeq: 42, Lag: &lag,
 	}
 }
@@ -132,7 +132,7 @@ func retried() read.Execution {
 	backOff := ms(1500)
 	return read.Execution{
 		ID: execID, PipelineKey: "dev/default/order-post", OperationVersion: 1, Revision: "3f2a9c51d0aa77",
-		State: "SUCCEEDED", Attempt: 4, Executing: ms(650), CreatedAt: after(20), FinishedAt: at(after(6200)),
+		State: "SUCCEEDED", Attempt: 4, Executing: ms(650), CreatedAt: after(20), FinishedAt: new(after(6200)),
 		Attempts: []read.Attempt{
 			{Number: 1, BackOff: &backOff, Steps: []read.Step{
 				step("start", "start", "SUCCEEDED", 20, 0, "", 0),
@@ -154,7 +154,7 @@ func retried() read.Execution {
 func deadLettered() read.Execution {
 	return read.Execution{
 		ID: execID, PipelineKey: "dev/default/order-post", OperationVersion: 1, Revision: "3f2a9c51d0aa77",
-		State: "DEAD_LETTERED", Attempt: 1, Executing: ms(12), CreatedAt: after(20), FinishedAt: at(after(33)),
+		State: "DEAD_LETTERED", Attempt: 1, Executing: ms(12), CreatedAt: after(20), FinishedAt: new(after(33)),
 		Attempts: []read.Attempt{{Number: 1, Steps: []read.Step{
 			step("start", "start", "SUCCEEDED", 20, 0, "", 0),
 			step("notify", "http-request", "FAILED", 21, 12, "http_status", 422),
@@ -185,5 +185,3 @@ func ms(n int) read.Milliseconds { return read.Milliseconds(time.Duration(n) * t
 func after(milliseconds int) time.Time {
 	return committed.Add(time.Duration(milliseconds) * time.Millisecond)
 }
-
-func at(moment time.Time) *time.Time { return &moment }
