@@ -100,3 +100,17 @@ func lockOf(owner string) int64 {
 	_, _ = h.Write([]byte(owner)) // A hash never fails.
 	return int64(h.Sum64())       //nolint:gosec // Any 64 bits will do.
 }
+
+// countLimit is where CountDue stops: beyond it, a count costs more than it tells.
+const countLimit = 10_000
+
+// CountDue counts the executions that are due and not claimed, up to 10000. Its errors are those of [Ledger.Claim].
+func (l *Ledger) CountDue(ctx context.Context) (count int, err error) {
+	const sql = `SELECT count(*) FROM (SELECT FROM relayops.pipeline_executions
+WHERE pipeline_key = @pipeline AND state = 'RETRY' AND due_at <= now() LIMIT @most) d`
+	arguments := pgx.NamedArgs{"pipeline": l.config.PipelineKey, "most": countLimit}
+	err = l.settle(ctx, "count due executions", true, func(ctx context.Context, _ bool) error {
+		return l.pool.QueryRow(ctx, sql, arguments).Scan(&count)
+	})
+	return count, err
+}

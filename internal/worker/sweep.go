@@ -1,0 +1,264 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/relayops/relayops/api/event"
+	"github.com/relayops/relayops/internal/engine"
+	"github.com/relayops/relayops/internal/execution"
+)
+
+const (
+	// sweepChunk is how many messages are compared with the ledger at once.
+	sweepChunk = 500
+	// advisoriesWaiting bounds the advisories that wait to be handled; the sweep finds what is dropped.
+	advisoriesWaiting = 256
+)
+
+// sweepLoop accounts for the messages that the broker gave up on: those that an advisory names at once, all others in
+// every sweep interval. It runs until ctx ends.
+func (w *Worker) sweepLoop(ctx context.Context) {
+	given := make(chan uint64, advisoriesWaiting)
+	subject := fmt.Sprintf("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.%s.%s", w.spec.Stream.Name, w.spec.Consumer)
+	// A queue group: one of the pipeline's workers gets each.
+	advisories, err := w.nc.QueueSubscribe(subject, "relayops-"+w.spec.Consumer, func(msg *nats.Msg) {
+		var advisory struct {
+			StreamSeq uint64 `json:"stream_seq"`
+		}
+		if json.Unmarshal(msg.Data, &advisory) != nil || advisory.StreamSeq == 0 {
+			return
+		}
+		select {
+		case given <- advisory.StreamSeq:
+		default:
+		}
+	})
+	if err != nil {
+		w.log.Warn("advisories not subscribed to: the sweep alone finds what the broker gives up on", "error", err)
+	} else {
+		defer func() { _ = advisories.Unsubscribe() }()
+	}
+	ticker := time.NewTicker(w.spec.SweepInterval.Std())
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case seq := <-given:
+			err = w.accountFor(ctx, seq)
+		case <-ticker.C:
+			if away, _ := w.state.databaseAway(); away || !w.nc.IsConnected() || w.topology.Load() == nil {
+				continue
+			}
+			err = errors.Join(w.sweep(ctx), w.gauge(ctx))
+		}
+		if err != nil {
+			w.log.Debug("sweep not finished", "error", err)
+		}
+	}
+}
+
+// gauge reads what the gauges show.
+func (w *Worker) gauge(ctx context.Context) error {
+	due, err := w.ledger.CountDue(ctx)
+	if err != nil {
+		return err
+	}
+	w.metrics.due.Set(float64(due))
+	info, err := w.consumerInfo(ctx)
+	if err != nil {
+		return err
+	}
+	w.metrics.lag.Set(float64(info.NumPending))
+	w.metrics.unacked.Set(float64(info.NumAckPending))
+	return nil
+}
+
+func (w *Worker) consumerInfo(ctx context.Context) (*jetstream.ConsumerInfo, error) {
+	asking, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	info, err := w.topology.Load().consumer.Info(asking)
+	if err != nil && lostConsumer(err) {
+		w.lookAfterConsumer()
+	}
+	return info, err
+}
+
+// accountFor settles one message that the broker delivers no more.
+func (w *Worker) accountFor(ctx context.Context, seq uint64) error {
+	known := w.topology.Load()
+	if known == nil {
+		return nil // The sweep will find it.
+	}
+	raw, err := w.readMessage(ctx, w.spec.Stream.Name, seq)
+	if err != nil {
+		return err
+	}
+	place := execution.Message{Stream: w.spec.Stream.Name, Seq: seq}
+	return w.account(ctx, known.subscription, []seenMessage{{place: place, header: raw.Header}})
+}
+
+// sweep compares the stream with the ledger, from where the last sweep ended up to where the broker delivers nothing
+// more. One of the pipeline's workers does it in each interval.
+func (w *Worker) sweep(ctx context.Context) error {
+	subscription, err := w.ledger.BeginSweep(ctx, w.spec.SweepInterval.Std()*3/4)
+	if err != nil || subscription == nil {
+		return err
+	}
+	info, err := w.consumerInfo(ctx)
+	if err != nil {
+		return err
+	}
+	end := info.AckFloor.Stream
+	if end <= subscription.SweptSeq {
+		return nil
+	}
+	return w.readStream(ctx, subscription.SweptSeq+1, end, func(chunk []seenMessage, upTo uint64) error {
+		if err := w.account(ctx, *subscription, chunk); err != nil {
+			return err
+		}
+		moved, err := w.ledger.Swept(ctx, subscription.SweptSeq, upTo)
+		if err == nil && !moved {
+			err = errors.New("somebody else sweeps")
+		}
+		subscription.SweptSeq = upTo
+		return err
+	})
+}
+
+// seenMessage is a message's place and headers.
+type seenMessage struct {
+	place  execution.Message
+	header nats.Header
+}
+
+// readStream reads the headers of the consumer's messages from first to last, and gives them in chunks, each with the
+// sequence up to which everything is seen then.
+func (w *Worker) readStream(ctx context.Context, first, last uint64,
+	see func(chunk []seenMessage, upTo uint64) error,
+) error {
+	reader, err := w.js.OrderedConsumer(ctx, w.spec.Stream.Name, jetstream.OrderedConsumerConfig{
+		FilterSubjects: w.filterSubjects(), DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: first,
+		HeadersOnly: true, InactiveThreshold: askTimeout, MaxResetAttempts: 1,
+	})
+	if err != nil {
+		return fmt.Errorf("read stream %s: %w", w.spec.Stream.Name, err)
+	}
+	for {
+		batch, err := reader.FetchNoWait(sweepChunk)
+		if err != nil {
+			return fmt.Errorf("read stream %s: %w", w.spec.Stream.Name, err)
+		}
+		var chunk []seenMessage
+		received, beyond := 0, false
+		for msg := range batch.Messages() {
+			received++
+			meta, err := msg.Metadata()
+			if err != nil {
+				return fmt.Errorf("read stream %s: %w", w.spec.Stream.Name, err)
+			}
+			if beyond = beyond || meta.Sequence.Stream > last; !beyond {
+				place := execution.Message{Stream: meta.Stream, Seq: meta.Sequence.Stream}
+				chunk = append(chunk, seenMessage{place: place, header: msg.Headers()})
+			}
+		}
+		if err := batch.Error(); err != nil {
+			return fmt.Errorf("read stream %s: %w", w.spec.Stream.Name, err)
+		}
+		if beyond || received < sweepChunk {
+			return see(chunk, last)
+		}
+		if err := see(chunk, chunk[len(chunk)-1].place.Seq); err != nil {
+			return err
+		}
+	}
+}
+
+// account makes sure that each message has an execution or a dead letter, unless it is none of this pipeline's.
+func (w *Worker) account(ctx context.Context, subscription execution.Subscription, messages []seenMessage) error {
+	type pending struct {
+		seenMessage
+		event *event.Delivery
+	}
+	var ours []pending
+	var keys []execution.Key
+	for _, seen := range messages {
+		d, err := decodeHeaders(seen.header)
+		if err != nil {
+			if err := w.ledger.DeadLetterMessage(ctx, seen.place, engine.CodeSchemaInvalid, nil); err != nil {
+				return err
+			}
+			continue
+		}
+		if relevanceOf(&w.spec, subscription, d) == relevant {
+			ours = append(ours, pending{seen, d})
+			keys = append(keys, execution.KeyOf(d))
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	recorded, err := w.ledger.Recorded(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for _, p := range ours {
+		hash, known := recorded[execution.KeyOf(p.event)]
+		switch {
+		case !known:
+			err = w.recoverMessage(ctx, p.place)
+		case hash != p.event.PayloadSHA256:
+			err = w.ledger.DeadLetterMessage(ctx, p.place, engine.CodePayloadConflict, p.event)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recoverMessage puts an event that was never claimed into the ledger. A message that is gone meanwhile was dropped by
+// the stream's own limits: nothing is left of it here.
+func (w *Worker) recoverMessage(ctx context.Context, place execution.Message) error {
+	raw, err := w.readMessage(ctx, place.Stream, place.Seq)
+	if errors.Is(err, execution.ErrNoEvent) {
+		w.log.Warn("a message without a record is gone from the stream", "stream", place.Stream, "seq", place.Seq)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	d, err := event.Decode(raw.Header, raw.Data)
+	if err != nil {
+		return w.ledger.DeadLetterMessage(ctx, place, engine.CodeSchemaInvalid, nil)
+	}
+	recovered, err := w.ledger.Recover(ctx, execution.Request{
+		Delivery: d, Revision: w.spec.Revision, Stream: place.Stream, StreamSeq: place.Seq,
+	})
+	if errors.Is(err, execution.ErrRefused) {
+		return w.ledger.DeadLetterMessage(ctx, place, engine.CodeSchemaInvalid, nil)
+	}
+	if recovered {
+		w.metrics.recovered.Inc()
+		w.log.Warn("an event that no worker took up is put into the ledger", "event", d.ID, "org", d.OrgID,
+			"stream", place.Stream, "seq", place.Seq)
+	}
+	return err
+}
+
+// decodeHeaders reads an envelope without its payload: as one whose payload is elsewhere.
+func decodeHeaders(header nats.Header) (*event.Delivery, error) {
+	header = maps.Clone(header)
+	if header.Get(event.HeaderPayloadRef) == "" {
+		header[event.HeaderPayloadRef] = []string{event.PayloadRefOutbox}
+	}
+	return event.Decode(header, nil)
+}
