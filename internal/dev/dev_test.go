@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -20,6 +21,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/relayops/relayops/internal/devstate"
+	"github.com/relayops/relayops/internal/filelock"
 	"github.com/relayops/relayops/internal/localnats"
 	"github.com/relayops/relayops/internal/localpostgres"
 	"github.com/relayops/relayops/internal/manifest"
@@ -393,4 +395,37 @@ func (l *lockedBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
+}
+
+func TestADatabaseThatCannotBeUsedSaysWhatToDo(t *testing.T) {
+	options := Options{Manifests: []string{manifestsDir(t)}, DataDir: dataDir(t)}
+	startDev(t, options, newFake())
+	state, err := devstate.Read(options.DataDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := url.Parse(state.DatabaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrongPassword, noDatabase := *address, *address
+	wrongPassword.User = url.UserPassword(address.User.Username(), "wrong")
+	noDatabase.Path = "/nowhere"
+	for want, databaseURL := range map[string]string{
+		"refused the password of user":       wrongPassword.String(),
+		`create the database "nowhere"`:      noDatabase.String(),
+		"nothing listens there: start the s": "postgres://me@127.0.0.1:1/shop",
+	} {
+		other := Options{Manifests: options.Manifests, DataDir: dataDir(t), DatabaseURL: databaseURL}
+		err := Run(t.Context(), completed(other, newFake(), &bytes.Buffer{}))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Run = %v, want the advice %q", err, want)
+		}
+		// What was started was stopped again.
+		lock, err := filelock.Acquire(filepath.Join(other.DataDir, "nats", "lock"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = lock.Release()
+	}
 }
