@@ -2,6 +2,7 @@ package crd_test
 
 import (
 	"context"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -159,5 +160,34 @@ func TestShapeOfTheDefinitions(t *testing.T) {
 				t.Errorf("%s: found columns %v; want %s among them", one.Name, columns, want)
 			}
 		}
+	}
+}
+
+// The reference names every field of a specification, with its default.
+func TestDocumentationIsComplete(t *testing.T) {
+	text, err := os.ReadFile("../../docs/manifests.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range load(t) {
+		_, section, _ := strings.Cut(string(text), "\n## "+one.Spec.Names.Kind+"\n")
+		_, pods, _ := strings.Cut(string(text), "\n## podTemplate\n")
+		section, _, _ = strings.Cut(section, "\n## ")
+		pods, _, _ = strings.Cut(pods, "\n## ")
+		spec := one.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+		walk(spec, "", func(path string, at apiextensionsv1.JSONSchemaProps) {
+			field := strings.TrimPrefix(path, ".")
+			if field == "" || strings.HasSuffix(field, "[]") || strings.HasSuffix(field, "{}") ||
+				strings.Contains(field, "SecretRef.") || isKubernetesOwn("spec."+field) {
+				return
+			}
+			row := "\n| `" + field + "` | "
+			if at.Default != nil && string(at.Default.Raw) != "{}" {
+				row += "`" + strings.Trim(string(at.Default.Raw), `"`) + "` |"
+			}
+			if !strings.Contains(section+pods, row) {
+				t.Errorf("docs/manifests.md: found no row %q of %s", row[1:], one.Spec.Names.Kind)
+			}
+		})
 	}
 }

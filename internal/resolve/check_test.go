@@ -93,6 +93,22 @@ func TestChecks(t *testing.T) {
 	}
 }
 
+// A graph that is far too large is one mistake, whoever of the two checks finds it, and found at once.
+func TestTooManyNodes(t *testing.T) {
+	nodes := "{id: start, type: start}"
+	for i := range 499 {
+		nodes += fmt.Sprintf(", {id: n%d, type: no-such-type}", i)
+	}
+	began := time.Now()
+	text := relayWith() + "---" + strings.Replace(pipelineWith("order.post", "  orgs: [acme]"), "{id: start, type: start}", nodes, 1)
+	if got, want := load(t, clusterMounts, text), "spec.nodes: found 500 items; allowed: a list of 1 to 256 items"; got != want {
+		t.Errorf("found\n%.1000s\nwant\n%s", got, want)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("took %s", took)
+	}
+}
+
 // Two relays whose Secrets differ share the one database of a machine all the same.
 func TestOneDatabaseForAll(t *testing.T) {
 	mounts := resolve.Mounts{Database: &runspec.Database{URL: "postgres://"}, NATS: &runspec.NATS{URL: "nats://"}}
