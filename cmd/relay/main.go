@@ -19,11 +19,16 @@ import (
 const memoryLimit = 48 << 20
 
 func main() {
-	spec := flag.String("spec", os.Getenv("RELAYOPS_SPEC_FILE"), "JSON file with the relay's specification; without it, environment variables")
-	migrate := flag.Bool("migrate", os.Getenv("RELAYOPS_MIGRATE") == "true", "bring the database's schema up to date first")
+	spec := flag.String("spec", os.Getenv("RELAYOPS_SPEC_FILE"),
+		"JSON file with the relay's specification; without it, environment variables")
+	migrate := flag.Bool("migrate", os.Getenv("RELAYOPS_MIGRATE") == "true",
+		"bring the database's schema up to date first")
 	flag.Parse()
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(200)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()

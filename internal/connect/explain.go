@@ -32,8 +32,7 @@ func Explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	var advised *Advice
-	if errors.As(err, &advised) {
+	if _, advised := errors.AsType[*Advice](err); advised {
 		return err
 	}
 	for _, advise := range []func(error) string{adviseDatabase, adviseBroker, adviseSystem} {
@@ -91,19 +90,28 @@ const (
 	codeNoPeers               jetstream.ErrorCode = 10005
 )
 
+const (
+	adviseStorage = "JetStream has less storage than the stream reserves: raise max_file_store in the NATS server's " +
+		"configuration or free its disk, or lower the stream's maxBytes"
+	adviseReplicas = "the stream asks for more replicas than NATS servers can hold it: set replicas to 1 for a single " +
+		"server, or add servers"
+)
+
+var apiAdvice = map[jetstream.ErrorCode]string{
+	codeStorageExceeded:       adviseStorage,
+	codeMemoryExceeded:        adviseStorage,
+	codeInsufficientResources: adviseStorage,
+	codeStoreFailed:           "JetStream could not write: look whether the NATS server's disk is full",
+	codeReplicasUnsupported:   adviseReplicas,
+	codeNoPeers:               adviseReplicas,
+}
+
 func adviseBroker(err error) string {
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
-		switch api.ErrorCode {
-		case codeStorageExceeded, codeMemoryExceeded, codeInsufficientResources:
-			return "JetStream has less storage than the stream reserves: raise max_file_store in the NATS server's " +
-				"configuration or free its disk, or lower the stream's maxBytes"
-		case codeStoreFailed:
-			return "JetStream could not write: look whether the NATS server's disk is full"
-		case codeReplicasUnsupported, codeNoPeers:
-			return "the stream asks for more replicas than NATS servers can hold it: set replicas to 1 for a single " +
-				"server, or add servers"
+	if api, isAPI := errors.AsType[*jetstream.APIError](err); isAPI && apiAdvice[api.ErrorCode] != "" {
+		if strings.Contains(api.Description, "maximum") {
+			return "the stream is full: let its pipelines catch up, raise the stream's maxBytes, or shorten its maxAge"
 		}
+		return apiAdvice[api.ErrorCode]
 	}
 	switch {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, nats.ErrJetStreamNotEnabled):

@@ -39,7 +39,9 @@ func NATS(spec runspec.NATS, name string, log *slog.Logger, options ...nats.Opti
 		nats.PingInterval(pingInterval),
 		nats.MaxPingsOutstanding(2),
 		nats.ConnectHandler(func(nc *nats.Conn) { log.Info("broker connected", "server", nc.ConnectedUrlRedacted()) }),
-		nats.ReconnectHandler(func(nc *nats.Conn) { log.Info("broker connected again", "server", nc.ConnectedUrlRedacted()) }),
+		nats.ReconnectHandler(func(nc *nats.Conn) {
+			log.Info("broker connected again", "server", nc.ConnectedUrlRedacted())
+		}),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
 				log.Warn("broker disconnected", "error", Explain(err))
@@ -62,8 +64,7 @@ func NATS(spec runspec.NATS, name string, log *slog.Logger, options ...nats.Opti
 	}
 	nc, err := nats.Connect(spec.URL, append(all, options...)...)
 	if err != nil {
-		var parsing *url.Error
-		if errors.As(err, &parsing) {
+		if parsing, isParsing := errors.AsType[*url.Error](err); isParsing {
 			err = parsing.Err // The whole error quotes the URL, with its password.
 		}
 		return nil, fmt.Errorf("nats url %q: %w", redactURL(spec.URL), err)

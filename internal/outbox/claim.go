@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/relayops/relayops/api/event"
 	"github.com/relayops/relayops/internal/crashpoint"
 )
 
@@ -89,41 +88,28 @@ func (c *Claim) read(results pgx.BatchResults, request Request) error {
 		return err
 	}
 	defer rows.Close()
+	var s scanned
+	targets := append(append([]any{&s.place}, s.envelope()...), &s.bytes, &s.body, &s.hash)
 	locked := 0
 	for rows.Next() {
 		locked++
 		if c.Bytes >= request.MaxBytes {
 			continue // Locked, not read: this claim's end gives it back.
 		}
-		row, size, err := c.scan(rows)
-		if err != nil {
+		if err := rows.Scan(targets...); err != nil {
 			return err
 		}
-		if c.Bytes += size; c.Bytes > request.MaxBytes && len(c.Rows) > 0 {
+		if c.Bytes += len(s.body); c.Bytes > request.MaxBytes && len(c.Rows) > 0 {
 			c.Bytes = request.MaxBytes
 			continue
 		}
 		if c.Rows == nil {
 			c.Rows = make([]Row, 0, min(request.Limit, maxPreallocated))
 		}
-		c.Rows = append(c.Rows, row)
+		c.Rows = append(c.Rows, s.row(!c.store.table.Mapped()))
 	}
 	c.Full = locked == request.Limit || locked > len(c.Rows)
 	return rows.Err()
-}
-
-func (c *Claim) scan(rows pgx.Rows) (row Row, size int, err error) {
-	var s scanned
-	targets := append(append([]any{&row.place}, s.envelope()...), &s.bytes, &s.body, &s.hash)
-	if err := rows.Scan(targets...); err != nil {
-		return row, 0, err
-	}
-	row.org, row.id, row.Attempts = s.org, s.id, s.attempts
-	row.Delivery, row.Fault = s.delivery(!c.store.table.Mapped())
-	if s.body == nil {
-		row.PayloadRef = event.PayloadRefOutbox
-	}
-	return row, len(s.body), nil
 }
 
 // Marks say what became of the rows of a claim. A row in none of the lists is given back as it was.
@@ -179,7 +165,7 @@ func (c *Claim) mark(ctx context.Context, marks Marks) error {
 	published, sequences := newKeys(len(marks.Published)), make([]int64, 0, len(marks.Published))
 	for _, mark := range marks.Published {
 		published.add(mark.Row)
-		sequences = append(sequences, int64(mark.Sequence)) //nolint:gosec // A stream ends long before 2^63.
+		sequences = append(sequences, int64(mark.Sequence))
 	}
 	queue(len(sequences), c.store.sql.markPublished,
 		published.places, published.orgs, published.ids, marks.Stream, sequences)

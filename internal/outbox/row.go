@@ -30,6 +30,7 @@ func (r *Row) EventID() string { return strings.ToValidUTF8(r.id[:min(len(r.id),
 
 // scanned is a row as the database gives it.
 type scanned struct {
+	place                                                                               pgtype.TID
 	id, org, eventType, aggregateType, aggregateID, correlationID, causationID, headers string
 	version, operationVersion, attempts                                                 int32
 	occurredAt                                                                          *int64
@@ -44,6 +45,16 @@ func (s *scanned) envelope() []any {
 		&s.id, &s.org, &s.eventType, &s.version, &s.aggregateType, &s.aggregateID, &s.correlationID,
 		&s.causationID, &s.headers, &s.occurredAt, &s.operationVersion, &s.position, &s.attempts,
 	}
+}
+
+// row makes a claimed row of what was scanned; see delivery.
+func (s *scanned) row(trusted bool) Row {
+	row := Row{Attempts: s.attempts, place: s.place, org: s.org, id: s.id}
+	row.Delivery, row.Fault = s.delivery(trusted)
+	if s.body == nil {
+		row.PayloadRef = event.PayloadRefOutbox
+	}
+	return row
 }
 
 // delivery makes an event of the row, with every fault found. trusted: the table's constraints vouch for the payload.

@@ -34,7 +34,8 @@ func newStatements(t table.Table) statements {
 			published = append(published, column+" = "+set[1])
 		}
 	}
-	s.markPublished = markSQL(t, published, "unnest($1::tid[], $2::text[], $3::text[], $5::bigint[]) AS u(place, org, id, sequence)",
+	s.markPublished = markSQL(t, published,
+		"unnest($1::tid[], $2::text[], $3::text[], $5::bigint[]) AS u(place, org, id, sequence)",
 		// The parameter has a type even where the table has no column for it.
 		"$4::text IS NOT NULL")
 
@@ -42,7 +43,8 @@ func newStatements(t table.Table) statements {
 	if column, exists := t.Column("last_error"); exists {
 		failed = append(failed, column+" = u.code")
 	}
-	retry := slices.Concat(failed, []string{must(t, "available_at") + " = clock_timestamp() + u.delay * interval '1 microsecond'"})
+	due := must(t, "available_at") + " = clock_timestamp() + u.delay * interval '1 microsecond'"
+	retry := slices.Concat(failed, []string{due})
 	s.markRetry = markSQL(t, retry,
 		"unnest($1::tid[], $2::text[], $3::text[], $4::text[], $5::bigint[]) AS u(place, org, id, code, delay)", "")
 	final := slices.Concat(failed, []string{fmt.Sprintf("%s = '%s'", must(t, "status"), table.StatusFailed)})
@@ -56,8 +58,8 @@ func newStatements(t table.Table) statements {
 // rows, too.
 func backlogSQL(t table.Table) string {
 	return fmt.Sprintf(`SELECT
-  (SELECT count(*) FROM (SELECT FROM %[1]s WHERE %[2]s = '%[4]s' AND %[3]s <= now() LIMIT $1) AS d),
-  (SELECT count(*) FROM (SELECT FROM %[1]s WHERE %[2]s = '%[4]s' AND %[3]s > now() LIMIT $1) AS w),
+  (SELECT count(*) FROM (SELECT FROM %[1]s WHERE %[2]s = '%[4]s' AND %[3]s <= now() ORDER BY %[3]s LIMIT $1) AS d),
+  (SELECT count(*) FROM (SELECT FROM %[1]s WHERE %[2]s = '%[4]s' AND %[3]s > now() ORDER BY %[3]s LIMIT $1) AS w),
   coalesce((SELECT greatest(0, (extract(epoch FROM now()) * 1000000)::bigint - coalesce(%[5]s, 0))
     FROM %[1]s AS o WHERE %[2]s = '%[4]s' AND %[3]s <= now() ORDER BY %[3]s LIMIT 1), 0),
   CASE WHEN $2 THEN (SELECT count(*) FROM (SELECT FROM %[1]s WHERE %[2]s = '%[6]s' LIMIT $1) AS f) ELSE 0 END`,
@@ -88,7 +90,8 @@ func getSQL(t table.Table) string {
 	return fmt.Sprintf(`SELECT %s, b.body, %s
 FROM %s AS o CROSS JOIN LATERAL (SELECT %s AS body OFFSET 0) AS b
 WHERE o.%s = $1 AND o.%s = $2`,
-		envelopeReads(t), hashRead(t, "b.body"), t.Identifier(), t.Read("o", "payload"), must(t, "org_id"), must(t, "event_id"))
+		envelopeReads(t), hashRead(t, "b.body"), t.Identifier(), t.Read("o", "payload"), must(t, "org_id"),
+		must(t, "event_id"))
 }
 
 func envelopeReads(t table.Table) string {

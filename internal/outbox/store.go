@@ -64,8 +64,8 @@ func (s *Store) Backlog(ctx context.Context, db Querier, countFailed bool) (Back
 	return b, nil
 }
 
-// Get reads one event of one org, with its payload whatever its size. Without such a row it is [ErrNotFound]; a row that
-// is no valid event is an error that wraps event.ErrInvalid.
+// Get reads one event of one org, with its payload whatever its size. Without such a row it is [ErrNotFound]; a row
+// that is no valid event is an error that wraps event.ErrInvalid.
 func (s *Store) Get(ctx context.Context, db Querier, org string, id uuid.UUID) (*event.Delivery, error) {
 	var row scanned
 	err := db.QueryRow(ctx, s.sql.get, org, id.String()).Scan(append(row.envelope(), &row.body, &row.hash)...)
@@ -75,7 +75,7 @@ func (s *Store) Get(ctx context.Context, db Querier, org string, id uuid.UUID) (
 	if err != nil {
 		return nil, fmt.Errorf("read event %s of org %q from %s: %w", id, org, s.table, err)
 	}
-	row.bytes = int32(min(len(row.body), event.MaxPayloadBytes+1)) //nolint:gosec // Bounded by min.
+	row.bytes = int32(min(len(row.body), event.MaxPayloadBytes+1))
 	delivery, err := row.delivery(!s.table.Mapped())
 	if err != nil {
 		return nil, fmt.Errorf("event %s of org %q in %s: %w", id, org, s.table, err)

@@ -56,7 +56,7 @@ func claim(t *testing.T, s *Store, pool *pgxpool.Pool, change ...func(*Request))
 func published(c *Claim) Marks {
 	marks := Marks{Stream: "S"}
 	for i := range c.Rows {
-		marks.Published = append(marks.Published, Published{Row: &c.Rows[i], Sequence: uint64(i + 1)}) //nolint:gosec // Small.
+		marks.Published = append(marks.Published, Published{Row: &c.Rows[i], Sequence: uint64(i + 1)})
 	}
 	return marks
 }

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -54,8 +55,12 @@ func (r *Relay) batch(ctx context.Context, limit int) (result batchResult) {
 			claim.Release(ctx)
 		}
 	}()
-	claim, err := r.store.Claim(ctx, r.pool, outbox.Request{
-		Limit: r.limit(limit), MaxBytes: batchBytes(r.spec.Claimers), InlineBytes: r.spec.MaxInlinePayloadBytes, Lease: r.spec.ClaimLease.Std(),
+	lease := r.spec.ClaimLease.Std()
+	claiming, cancelClaiming := context.WithTimeout(ctx, lease)
+	defer cancelClaiming()
+	claim, err := r.store.Claim(claiming, r.pool, outbox.Request{
+		Limit: r.limit(limit), MaxBytes: batchBytes(r.spec.Claimers), InlineBytes: r.spec.MaxInlinePayloadBytes,
+		Lease: lease,
 	})
 	if err != nil {
 		return batchResult{err: r.databaseFailed(ctx, err)}
@@ -70,7 +75,6 @@ func (r *Relay) batch(ctx context.Context, limit int) (result batchResult) {
 	r.averageBytes.Store(int64(claim.Bytes / len(claim.Rows)))
 
 	// A batch in hand outlives a SIGTERM, and never its claim.
-	lease := r.spec.ClaimLease.Std()
 	remaining := lease - r.now().Sub(started)
 	inHand := context.WithoutCancel(ctx)
 	publishing, cancelPublishing := context.WithTimeout(inHand, remaining-leaseMargin(lease))
@@ -104,7 +108,7 @@ func (r *Relay) limit(most int) int {
 
 // databaseFailed pauses the relay unless the error is about one claim only, or the relay is stopping.
 func (r *Relay) databaseFailed(ctx context.Context, err error) error {
-	if ctx.Err() == context.Canceled { //nolint:errorlint // ctx.Err returns the value itself.
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return err
 	}
 	reason := classifyDatabase(err)
@@ -128,8 +132,8 @@ func (r *Relay) record(j *judgement, rows int, took time.Duration) {
 		r.progress.lastPublished = r.now()
 	}
 	for _, failed := range j.marks.Failed {
-		r.log.Warn("event not published", "event", failed.Row.EventID(), "code", failed.Code, "attempt", failed.Row.Attempts+1,
-			"final", failed.Final)
+		r.log.Warn("event not published", "event", failed.Row.EventID(), "code", failed.Code,
+			"attempt", failed.Row.Attempts+1, "final", failed.Final)
 		if failed.Row.Fault != nil {
 			r.log.Debug("invalid event", "event", failed.Row.EventID(), "error", failed.Row.Fault)
 		}

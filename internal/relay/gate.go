@@ -55,10 +55,10 @@ func (g *gate) isOpen() bool {
 	return reason == ""
 }
 
-func (g *gate) state() (reason Reason, err error, since time.Time) {
+func (g *gate) state() (reason Reason, since time.Time, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.reason, g.err, g.since
+	return g.reason, g.since, g.err
 }
 
 // paused is closed once the gate shuts.

@@ -26,33 +26,39 @@ type metrics struct {
 }
 
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
+	opts := func(name, help string) prometheus.Opts {
+		return prometheus.Opts{Namespace: "relayops", Subsystem: "relay", Name: name, Help: help}
+	}
 	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "relayops", Subsystem: "relay", Name: name, Help: help})
+		return prometheus.NewCounter(prometheus.CounterOpts(opts(name, help)))
+	}
+	counters := func(label, name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts(opts(name, help)), []string{label})
 	}
 	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "relayops", Subsystem: "relay", Name: name, Help: help})
+		return prometheus.NewGauge(prometheus.GaugeOpts(opts(name, help)))
+	}
+	histogram := func(buckets []float64, name, help string) prometheus.Histogram {
+		return prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: "relayops", Subsystem: "relay", Name: name, Help: help, Buckets: buckets,
+		})
 	}
 	m := &metrics{
-		published: counter("published_total", "Events that the broker acknowledged and the outbox records as published."),
-		failures: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "relayops", Subsystem: "relay",
-			Name: "publish_failures_total", Help: "Event-specific publish failures, by code."}, []string{"code"}),
-		duplicates: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "relayops", Subsystem: "relay",
-			Name: "duplicates_total", Help: "Duplicate acknowledgements: verified as this event, or republished under another message id."},
-			[]string{"outcome"}),
-		streamRecreated: counter("stream_recreated_total", "Times that a stream which had been there was missing and made anew."),
+		published:       counter("published_total", "Events acknowledged by the broker and recorded as published."),
+		failures:        counters("code", "publish_failures_total", "Event-specific publish failures, by code."),
+		duplicates:      counters("outcome", "duplicates_total", "Duplicate acknowledgements, by what they came to."),
+		streamRecreated: counter("stream_recreated_total", "Times that a known stream was missing and made anew."),
 		claimsLost:      counter("claims_lost_total", "Claims that ended before their rows were marked."),
 		wakeUps:         counter("wake_ups_total", "Notifications received from producers."),
 		pending:         gauge("pending", "Due events in the outbox, counted up to 10000."),
 		waiting:         gauge("waiting", "Events in back-off or meant for later, counted up to 10000."),
 		failed:          gauge("failed", "FAILED events in the outbox, counted up to 10000."),
 		oldest:          gauge("oldest_age_seconds", "How long the oldest due event has been due."),
-		paused: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "relayops", Subsystem: "relay",
-			Name: "paused", Help: "1 for the reason why the relay does not publish."}, []string{"reason"}),
-		batchRows: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "relayops", Subsystem: "relay",
-			Name: "batch_rows", Help: "Rows of one claim.", Buckets: prometheus.ExponentialBuckets(1, 4, 8)}),
-		batchSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "relayops", Subsystem: "relay",
-			Name: "batch_seconds", Help: "Time from a claim's begin to its commit.",
-			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 10)}),
+		paused: prometheus.NewGaugeVec(
+			prometheus.GaugeOpts(opts("paused", "1 for the reason why the relay does not publish.")), []string{"reason"}),
+		batchRows: histogram(prometheus.ExponentialBuckets(1, 4, 8), "batch_rows", "Rows of one claim."),
+		batchSeconds: histogram(prometheus.ExponentialBuckets(0.001, 2.5, 10), "batch_seconds",
+			"Time from a claim's begin to its commit."),
 	}
 	for _, code := range outbox.Codes() {
 		m.failures.WithLabelValues(string(code))

@@ -68,7 +68,9 @@ func (p *publisher) publish(ctx context.Context, rows []outbox.Row) []outcome {
 		switch {
 		case row.Fault != nil:
 			outcomes[sent].err = row.Fault
-		case stopped || ctx.Err() != nil:
+		case ctx.Err() != nil:
+			outcomes[sent].err = ctx.Err()
+		case stopped:
 			outcomes[sent].err = errNotSent
 		default:
 			futures[sent], outcomes[sent].err = p.send(row)
@@ -168,8 +170,8 @@ func (p *publisher) resolve(ctx context.Context, row *outbox.Row, sequence uint6
 	return outcome{err: errIDTaken}
 }
 
-// stored reads the headers of the message at a sequence; nil if there is none. It asks the stream's leader: a direct get
-// may be answered by a replica that lags behind.
+// stored reads the headers of the message at a sequence; nil if there is none. It asks the stream's leader: a direct
+// get may be answered by a replica that lags behind.
 func (p *publisher) stored(ctx context.Context, sequence uint64) (nats.Header, error) {
 	one, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
@@ -195,9 +197,7 @@ func (p *publisher) stored(ctx context.Context, sequence uint64) (nats.Header, e
 	case response.Message == nil || len(response.Message.Headers) == 0:
 		return nil, nil
 	}
-	headers, err := nats.DecodeHeadersMsg(response.Message.Headers)
-	if err != nil {
-		return nil, nil //nolint:nilerr // What cannot be read is not this event.
-	}
+	// Headers that cannot be read are not this event's.
+	headers, _ := nats.DecodeHeadersMsg(response.Message.Headers)
 	return headers, nil
 }

@@ -150,8 +150,7 @@ var sentinelVerdicts = []struct {
 // classify tells the errors of one publish apart. What it does not know happened on the way to the broker or in the
 // client, and is no event's fault.
 func classify(err error) verdict {
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
+	if api, isAPI := errors.AsType[*jetstream.APIError](err); isAPI {
 		if known, isKnown := apiVerdicts[api.ErrorCode]; isKnown {
 			return known
 		}
@@ -170,8 +169,10 @@ func classify(err error) verdict {
 
 // storeFailure reads the description of a failed write: the server has one code for a full stream and a broken disk.
 func storeFailure(description string) Reason {
-	if strings.Contains(description, "maximum bytes exceeded") || strings.Contains(description, "maximum messages exceeded") {
-		return ReasonStreamFull
+	for _, full := range []string{"maximum bytes exceeded", "maximum messages exceeded"} {
+		if strings.Contains(description, full) {
+			return ReasonStreamFull
+		}
 	}
 	return ReasonStorageFull
 }

@@ -38,7 +38,7 @@ type Config struct {
 
 // PoolSize is how many database connections a relay uses at most, beside the one that listens.
 func PoolSize(spec *runspec.Relay) int32 {
-	return int32(max(spec.Claimers, 1) + 1) //nolint:gosec // At most 17.
+	return int32(max(spec.Claimers, 1) + 1)
 }
 
 // Relay publishes the events of one outbox to one stream. [New] makes it, [Relay.Run] runs it once.

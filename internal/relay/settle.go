@@ -20,8 +20,8 @@ type judgement struct {
 	verified, republished int
 }
 
-// judge turns the outcomes of a batch into marks and, perhaps, a pause. Rows that it does not mark are given back as they
-// were.
+// judge turns the outcomes of a batch into marks and, perhaps, a pause. Rows that it does not mark are given back as
+// they were.
 func judge(rows []outbox.Row, outcomes []outcome, spec *runspec.Relay, random func() float64) judgement {
 	j := judgement{marks: outbox.Marks{Stream: spec.Stream.Name}, failures: make(map[outbox.Code]int)}
 	acknowledged := 0

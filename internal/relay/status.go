@@ -41,7 +41,7 @@ const (
 
 // Status is the relay's state now.
 func (r *Relay) Status() Status {
-	reason, err, since := r.gate.state()
+	reason, since, err := r.gate.state()
 	s := Status{Key: r.spec.Key, State: StateRunning, Reason: reason, Since: since, Stream: r.spec.Stream.Name}
 	switch {
 	case reason != "":
@@ -67,7 +67,7 @@ func (r *Relay) Status() Status {
 
 // Ready reports whether both servers are there and events can be published; a suspended relay is ready too.
 func (r *Relay) Ready() (ready bool, reason string) {
-	paused, err, _ := r.gate.state()
+	paused, _, err := r.gate.state()
 	switch {
 	case paused == "":
 		return true, ""

@@ -23,7 +23,8 @@ const (
 	schemaTimeout = time.Minute
 	// trialRows is how many rows the first batch after a pause may have.
 	trialRows = 10
-	// ensureEvery is how often the stream is looked after while all is well, failedEvery how often FAILED rows are counted.
+	// ensureEvery is how often the stream is looked after while all is well, failedEvery how often FAILED rows are
+	// counted.
 	ensureEvery = time.Minute
 	failedEvery = time.Minute
 )
@@ -70,7 +71,7 @@ func (r *Relay) recover(ctx context.Context, status <-chan nats.Status) {
 				pause.Reset()
 				limit *= 4
 			}
-			reason, err, _ = r.gate.state()
+			reason, _, err = r.gate.state()
 		} else {
 			r.gate.pause(reason, err)
 		}
@@ -121,7 +122,7 @@ func (r *Relay) watch(ctx context.Context, status <-chan nats.Status) {
 		case <-shut:
 			return
 		case changed := <-status:
-			if changed == nats.RECONNECTING {
+			if changed == nats.RECONNECTING && !r.nc.IsConnected() {
 				r.gate.pause(r.brokerAway())
 			}
 		case <-ensure.C:
@@ -245,7 +246,7 @@ const headerRoom = 32 << 10
 func (r *Relay) warnOfLimits() {
 	largest := int64(r.spec.MaxInlinePayloadBytes) + headerRoom
 	if limit := r.nc.MaxPayload(); limit < largest {
-		r.log.Warn("the broker's max_payload is below what an inline event may need: such events will fail as message_too_large",
+		r.log.Warn("the broker's max_payload is below what an inline event may need; such events fail as message_too_large",
 			"max_payload", limit, "needed", largest)
 	}
 }

@@ -38,8 +38,8 @@ func validate(spec *runspec.Relay) error {
 	least := spec.ClaimLease + spec.PublishTimeout + spec.PollInterval
 	check(spec.Stream.DuplicateWindow > least, "stream.duplicateWindow", spec.Stream.DuplicateWindow, fmt.Sprintf(
 		"more than claim lease + publish timeout + poll interval (%s)", least))
-	check(spec.Stream.MaxAge == 0 || spec.Stream.MaxAge >= spec.Stream.DuplicateWindow, "stream.maxAge", spec.Stream.MaxAge,
-		fmt.Sprintf("0 for no limit, or at least the duplicate window (%s)", spec.Stream.DuplicateWindow))
+	check(spec.Stream.MaxAge == 0 || spec.Stream.MaxAge >= spec.Stream.DuplicateWindow, "stream.maxAge",
+		spec.Stream.MaxAge, fmt.Sprintf("0 for no limit, or at least the duplicate window (%s)", spec.Stream.DuplicateWindow))
 	check(spec.MaxInlinePayloadBytes >= 0, "maxInlinePayloadBytes", spec.MaxInlinePayloadBytes, "0 or more")
 	check(spec.BackOff.Initial > 0 && spec.BackOff.Max >= spec.BackOff.Initial, "backOff",
 		fmt.Sprintf("initial %s, max %s", spec.BackOff.Initial, spec.BackOff.Max), "0 < initial ≤ max")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -329,9 +330,7 @@ func sameJSON(t *testing.T, got []byte, want string) {
 	if err := errors.Join(json.Unmarshal(got, &a), json.Unmarshal([]byte(want), &b)); err != nil {
 		t.Fatalf("JSON: %v", err)
 	}
-	ga, _ := json.Marshal(a)
-	gb, _ := json.Marshal(b)
-	if string(ga) != string(gb) {
-		t.Errorf("payload: got %s, want %s", ga, gb)
+	if !reflect.DeepEqual(a, b) {
+		t.Errorf("payload: got %s, want %s", got, want)
 	}
 }

@@ -15,7 +15,7 @@ func CheckVersion(nc *nats.Conn) error { return checkVersion(nc.ConnectedServerV
 
 func checkVersion(version string) error {
 	var found [3]int
-	if _, err := fmt.Sscanf(version, "%d.%d.%d", &found[0], &found[1], &found[2]); err != nil {
+	if read, _ := fmt.Sscanf(version, "%d.%d.%d", &found[0], &found[1], &found[2]); read < len(found) {
 		return nil
 	}
 	for i := range found {

@@ -17,6 +17,7 @@ import (
 // milliseconds is a duration that a variable gives as a whole number of milliseconds.
 type milliseconds int64
 
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (m *milliseconds) UnmarshalText(text []byte) error {
 	n, err := strconv.ParseInt(string(text), 10, 64)
 	if err != nil || n < 0 {
@@ -33,6 +34,7 @@ func (m milliseconds) duration() runspec.Duration {
 // tableMapping is a runspec.Table as JSON.
 type tableMapping runspec.Table
 
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (t *tableMapping) UnmarshalText(text []byte) error {
 	decoder := json.NewDecoder(strings.NewReader(string(text)))
 	decoder.DisallowUnknownFields()

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
@@ -58,7 +59,8 @@ func run(ctx context.Context, spec runspec.Relay, o options) error {
 		return err
 	}
 	defer pool.Close()
-	nc, err := connect.NATS(spec.NATS, "relayops-relay "+spec.Key, o.log)
+	// A write that a frozen broker does not take must not outlive the batch.
+	nc, err := connect.NATS(spec.NATS, "relayops-relay "+spec.Key, o.log, nats.FlusherTimeout(spec.PublishTimeout.Std()))
 	if err != nil {
 		return err
 	}
