@@ -1,0 +1,58 @@
+// The worker runs a pipeline: an execution for each event that it is subscribed to. See docs/worker.md.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/relayops/relayops/internal/daemon/worker"
+	"github.com/relayops/relayops/internal/telemetry"
+)
+
+// memoryLimit is soft: the collector works harder near it, instead of letting garbage pile up. GOMEMLIMIT overrides it.
+const memoryLimit = 48 << 20
+
+// gcPercent lets the small heap of a worker grow to three times what is alive before it is collected: half the
+// collections for a few MiB, and memoryLimit still bounds it. GOGC overrides it.
+const gcPercent = 200
+
+func main() {
+	spec := flag.String("spec", os.Getenv("RELAYOPS_SPEC_FILE"),
+		"JSON file with the worker's specification; without it, environment variables")
+	migrate := flag.Bool("migrate", os.Getenv("RELAYOPS_MIGRATE") == "true",
+		"bring the database's schema up to date first")
+	flag.Parse()
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	if err := run(ctx, *spec, *migrate); err != nil {
+		fmt.Fprintln(os.Stderr, "worker:", err)
+		stop()
+		os.Exit(1) //nolint:gocritic // stop has run.
+	}
+}
+
+func run(ctx context.Context, path string, migrate bool) error {
+	level, err := telemetry.ParseLevel(os.Getenv("LOG_LEVEL"))
+	if err != nil {
+		return err
+	}
+	spec, err := worker.Load(path)
+	if err != nil {
+		return err
+	}
+	log := telemetry.Logger(os.Stderr, level)
+	slog.SetDefault(log)
+	return worker.Run(ctx, spec, worker.WithLog(log), worker.WithMigrations(migrate))
+}
