@@ -12,7 +12,7 @@ import (
 )
 
 // Daemons are what runs relays and workers. Each runs until its context ends, then drains and returns nil; an error
-// is that of a daemon that gave up.
+// is that of a daemon that gave up. Each names itself in the log.
 type Daemons struct {
 	Relay  func(ctx context.Context, spec runspec.Relay, log *slog.Logger) error
 	Worker func(ctx context.Context, spec runspec.Worker, log *slog.Logger) error
@@ -117,7 +117,7 @@ func (s *supervisor) runUntilChanged(ctx context.Context, slot *slot, want *want
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)
-	go func() { ended <- s.run(running, slot.key, want) }()
+	go func() { ended <- s.run(running, want) }()
 	select {
 	case err := <-ended:
 		if err == nil {
@@ -138,8 +138,7 @@ func (s *supervisor) runUntilChanged(ctx context.Context, slot *slot, want *want
 	}
 }
 
-func (s *supervisor) run(ctx context.Context, key slotKey, want *wanted) (err error) {
-	log := s.log.With(key.kind, key.key)
+func (s *supervisor) run(ctx context.Context, want *wanted) (err error) {
 	defer func() {
 		// One daemon's mistake must not take the database and the other daemons with it.
 		if caught := recover(); caught != nil {
@@ -147,9 +146,9 @@ func (s *supervisor) run(ctx context.Context, key slotKey, want *wanted) (err er
 		}
 	}()
 	if want.relay != nil {
-		return s.daemons.Relay(ctx, *want.relay, log)
+		return s.daemons.Relay(ctx, *want.relay, s.log)
 	}
-	return s.daemons.Worker(ctx, *want.worker, log)
+	return s.daemons.Worker(ctx, *want.worker, s.log)
 }
 
 // pause waits after a daemon gave up, and gives what to run next: the same, or what is wanted instead.

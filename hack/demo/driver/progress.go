@@ -14,13 +14,19 @@ import (
 type progress struct {
 	out        io.Writer
 	onTerminal bool
-	started    time.Time
-	last       time.Time
-	shown      string
+	// width of the terminal in columns: a line in place may not wrap. 0: no bound.
+	width   int
+	started time.Time
+	last    time.Time
+	shown   string
 }
 
 func newProgress(out *os.File, now time.Time) *progress {
-	return &progress{out: out, onTerminal: term.IsTerminal(int(out.Fd())), started: now}
+	p := &progress{out: out, onTerminal: term.IsTerminal(int(out.Fd())), started: now}
+	if width, _, err := term.GetSize(int(out.Fd())); err == nil {
+		p.width = width
+	}
+	return p
 }
 
 // interval is how often show is worth calling.
@@ -55,6 +61,9 @@ func (p *progress) write(text string) {
 		p.shown = text
 		return
 	}
+	if runes := []rune(text); p.width > 0 && len(runes) >= p.width {
+		text = string(runes[:p.width-1])
+	}
 	// Return to the start of the line and clear what a longer text left.
 	_, _ = fmt.Fprint(p.out, "\r"+text+"\x1b[K")
 }
@@ -69,7 +78,7 @@ func line(t tally, since time.Duration) string {
 	}
 	parts := []string{fmt.Sprintf("%5.1f s", since.Seconds())}
 	for _, cell := range cells {
-		parts = append(parts, fmt.Sprintf("%s %4d", cell.name, cell.value))
+		parts = append(parts, fmt.Sprintf("%s %3d", cell.name, cell.value))
 	}
-	return "  " + strings.Join(parts, "   ")
+	return " " + strings.Join(parts, "  ")
 }

@@ -81,4 +81,10 @@ func TestProgressStaysInPlaceOnATerminal(t *testing.T) {
 	if got := strings.Count(b.String(), "\n"); got != 1 || strings.Count(b.String(), "\r") != 3 {
 		t.Errorf("output = %q, want three texts in one line", b.String())
 	}
+	b.Reset()
+	p.width = 40
+	p.show(tally{Committed: 4}, start.Add(3*time.Second))
+	if got := strings.TrimSuffix(strings.TrimPrefix(b.String(), "\r"), "\x1b[K"); len(got) >= 40 {
+		t.Errorf("%d columns on a terminal of 40: %q", len(got), got)
+	}
 }

@@ -106,6 +106,10 @@ func Run(ctx context.Context, pool *pgxpool.Pool, plan Plan) (Report, error) {
 	err := feed(ctx, limiter, purchases, plan, random)
 	close(purchases)
 	customers.Wait()
+	// Close cuts off a ping that is under way; this one is for the last order.
+	if pingErr := outbox.Ping(ctx, pool); pingErr != nil && ctx.Err() == nil {
+		err = errors.Join(err, pingErr)
+	}
 	return shop.report(), errors.Join(err, shop.firstError())
 }
 
