@@ -103,7 +103,8 @@ func newStatements(table Table) statements {
 	s.many = s.insist + "\nON CONFLICT DO NOTHING"
 	id, org := pgx.Identifier{s.columns["event_id"]}.Sanitize(), pgx.Identifier{s.columns["org_id"]}.Sanitize()
 	s.settle = fmt.Sprintf("SELECT e.n, o.%[1]s IS NULL\n%[2]s"+
-		"LEFT JOIN %[3]s o ON o.%[4]s = r.%[4]s AND o.%[1]s = r.%[1]s\nWHERE o.%[1]s IS NULL OR %[5]s", id, from, table.Identifier(), org, differs)
+		"LEFT JOIN %[3]s o ON o.%[4]s = r.%[4]s AND o.%[1]s = r.%[1]s\nWHERE o.%[1]s IS NULL OR %[5]s",
+		id, from, table.Identifier(), org, differs)
 	if !table.Mapped() {
 		s.one = "INSERT INTO relayops.outbox_events (" + strings.Join(names, ", ") + ")\n" +
 			"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)\nON CONFLICT DO NOTHING"

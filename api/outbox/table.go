@@ -90,7 +90,7 @@ func (t Table) ColumnName(standard string) (name string, exists bool) {
 //   - event_version, attempts, operation_version: integer
 //   - position, stream_seq: bigint, 0 for NULL
 //   - occurred_at, created_at, available_at, published_at: bigint, microseconds since 1970 (UTC); NULL for NULL and
-//     for infinity
+//     for what lies outside the years 1 to 9999, infinity among it
 func (t Table) Read(alias, standard string) string {
 	column, exists := t.Column(standard)
 	if alias != "" {
@@ -133,7 +133,8 @@ func (t Table) Read(alias, standard string) string {
 			return "NULL::bigint"
 		}
 		// The epoch of a timestamp without time zone is counted as if it were UTC, which is what it has to hold.
-		return "CASE WHEN isfinite(" + column + ") THEN (extract(epoch FROM " + column + ") * 1000000)::bigint END"
+		return "CASE WHEN " + column + " >= '0001-01-01 00:00:00+00' AND " + column + " < '10000-01-01 00:00:00+00' " +
+			"THEN (extract(epoch FROM " + column + ") * 1000000)::bigint END"
 	}
 }
 

@@ -71,7 +71,7 @@ func TestEventIsStoredAsItIs(t *testing.T) {
 	first := full
 	first.ID, first.OccurredAt = uuid.New(), time.Date(1, 1, 1, 0, 0, 0, 1000, time.UTC)
 	last := full
-	last.ID, last.OccurredAt = uuid.New(), time.Date(9999, 12, 31, 23, 59, 59, 999999000, time.UTC)
+	last.ID, last.OccurredAt = uuid.New(), time.Date(9999, 12, 31, 23, 59, 59, 999000000, time.UTC)
 	null := confirmed(t, "acme", `null`)
 	null.OccurredAt = full.OccurredAt
 	forEachKind(t, func(t *testing.T, pool *pgxpool.Pool, begin func() session) {
@@ -280,18 +280,16 @@ func TestPayloadLimit(t *testing.T) {
 	})
 }
 
-func TestBatchOf10000InOneRoundTrip(t *testing.T) {
+func TestBatchOf10000(t *testing.T) {
 	forEachKind(t, func(t *testing.T, pool *pgxpool.Pool, begin func() session) {
 		events := make([]event.Envelope, 10_000)
 		for i := range events {
 			events[i] = confirmed(t, "acme", fmt.Sprintf(`{"n":%d,"text":%q}`, i, strings.Repeat("x", 200)))
 		}
 		tx := begin()
-		start := time.Now()
 		if err := tx.write(writer(t), events...); err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%v for 10,000 events", time.Since(start))
 		if err := tx.commit(); err != nil {
 			t.Fatal(err)
 		}

@@ -68,8 +68,8 @@ func WithTable(table outbox.Table) Option { return func(s *settings) { s.table =
 // WithClock sets the clock that events and status tags get their time from; time.Now by default.
 func WithClock(now func() time.Time) Option { return func(s *settings) { s.now = now } }
 
-// Compile validates a pipeline's JSON ({"nodes": […], "edges": […]}) and prepares it. name identifies it in idempotency
-// keys and errors, such as order.pre. Every mistake of the definition is in an [InvalidError].
+// Compile validates a pipeline's JSON ({"nodes": […], "edges": […]}) and prepares it. name identifies it in
+// idempotency keys and errors, such as order.pre. Every mistake of the definition is in an [InvalidError].
 func Compile(name string, definition []byte, options ...Option) (*Pipeline, error) {
 	s := settings{stepTimeout: defaultStepTimeout, now: time.Now}
 	s.http.MaxResponseBytes = defaultMaxResponseBytes

@@ -60,7 +60,8 @@ func creditService(t *testing.T, status int) (url string, asked func() []*http.R
 
 func compile(t testing.TB, definition string, options ...prepipeline.Option) *prepipeline.Pipeline {
 	t.Helper()
-	p, err := prepipeline.Compile("order.pre", []byte(definition), append(options, prepipeline.WithAllowedCIDRs(loopback))...)
+	options = append(options, prepipeline.WithAllowedCIDRs(loopback))
+	p, err := prepipeline.Compile("order.pre", []byte(definition), options...)
 	if err != nil {
 		t.Fatal(err)
 	}

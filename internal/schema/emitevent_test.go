@@ -44,7 +44,8 @@ func TestEmitEventStoresEveryParameter(t *testing.T) {
 
 func TestEmitEventTakesNullForNotGiven(t *testing.T) {
 	conn := connect(t, testenv.Database(t))
-	exec(t, conn, `SELECT relayops.emit_event('acme', 'A', 'null', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)`)
+	exec(t, conn, `SELECT relayops.emit_event('acme', 'A', 'null', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+		NULL)`)
 	exec(t, conn, `SELECT relayops.emit_event('acme', 'A', 'null', aggregate_id => NULL, ordered => true)`)
 	if n := queryInt(t, conn, `SELECT count(*) FROM relayops.outbox_events WHERE payload = 'null' AND headers = '{}'
 		AND aggregate_id = '' AND event_version = 1 AND occurred_at <= now()`); n != 2 {
@@ -79,8 +80,8 @@ func TestEmitEventRefuses(t *testing.T) {
 		"header name":     {`'acme', 'A', '{}', headers => '{"A":"1"}'`, "23514", "headers"},
 		"header line end": {`'acme', 'A', '{}', headers => '{"a":"1\n2"}'`, "23514", "headers"},
 		"large headers":   {`'acme', 'A', '{}', headers => jsonb_build_object('a', repeat('x', 16384))`, "23514", "headers"},
-		"many headers": {`'acme', 'A', '{}', headers => (SELECT jsonb_object_agg('h' || n, '') FROM generate_series(1, 65) n)`,
-			"23514", "headers"},
+		"many headers": {`'acme', 'A', '{}', headers => (SELECT jsonb_object_agg('h' || n, '')
+			FROM generate_series(1, 65) n)`, "23514", "headers"},
 		"no finite time": {`'acme', 'A', '{}', occurred_at => 'infinity'`, "23514", "occurred_at"},
 		"a year 10000":   {`'acme', 'A', '{}', occurred_at => '10000-01-01Z'`, "23514", "occurred_at"},
 		"never due":      {`'acme', 'A', '{}', available_at => 'infinity'`, "23514", "available_at"},
@@ -91,7 +92,8 @@ func TestEmitEventRefuses(t *testing.T) {
 		}
 	}
 	_, err := conn.Exec(t.Context(), "SELECT relayops.emit_event('acme', 'A', $1::jsonb)", large)
-	if sqlState(err) != "54000" || !strings.Contains(err.Error(), "payload: found 8388609 bytes, allowed: at most 8388608") {
+	const want = "payload: found 8388609 bytes, allowed: at most 8388608"
+	if sqlState(err) != "54000" || !strings.Contains(err.Error(), want) {
 		t.Errorf("8 MiB + 1: found %v", err)
 	}
 	if n := queryInt(t, conn, "SELECT count(*) FROM relayops.outbox_events"); n != 0 {

@@ -139,7 +139,8 @@ func TestChangedChecksumIsRefused(t *testing.T) {
 func TestMissingRightsNameTheGrant(t *testing.T) {
 	t.Run("create a schema", func(t *testing.T) {
 		databaseURL := testenv.EmptyDatabase(t)
-		exec(t, connect(t, databaseURL), "DO $$ BEGIN EXECUTE format('REVOKE CREATE ON DATABASE %I FROM PUBLIC', current_database()); END $$")
+		exec(t, connect(t, databaseURL), `DO $$ BEGIN
+			EXECUTE format('REVOKE CREATE ON DATABASE %I FROM PUBLIC', current_database()); END $$`)
 		conn, role := as(t, databaseURL)
 		_, err := schema.Migrate(t.Context(), conn)
 		wantGrant(t, err, role, "GRANT CREATE ON DATABASE")

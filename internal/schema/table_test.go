@@ -100,14 +100,15 @@ func TestMissingColumnIsNamed(t *testing.T) {
 
 func TestTableThatIsNone(t *testing.T) {
 	conn := connect(t, testenv.EmptyDatabase(t))
+	const nothing = "found nothing of this name"
 	exec(t, conn, `CREATE SCHEMA shop; CREATE VIEW shop."OutboxEvent" AS SELECT 1 AS id`)
 	for name, c := range map[string]struct {
 		table outbox.Table
 		want  string
 	}{
 		"a view":       {camelCase, "found a view, allowed: a table"},
-		"another case": {outbox.Table{Schema: "shop", Name: "outboxevent", Columns: camelCase.Columns}, "found nothing of this name"},
-		"not migrated": {outbox.Table{}, "found nothing of this name"},
+		"another case": {outbox.Table{Schema: "shop", Name: "outboxevent", Columns: camelCase.Columns}, nothing},
+		"not migrated": {outbox.Table{}, nothing},
 	} {
 		if _, err := schema.CheckTable(t.Context(), conn, c.table); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: found %v", name, err)
@@ -151,7 +152,8 @@ func TestWhatIsNoUniqueKey(t *testing.T) {
 	} {
 		conn := connect(t, testenv.EmptyDatabase(t))
 		exec(t, conn, `CREATE SCHEMA shop; CREATE TABLE shop."OutboxEvent" (`+goodColumns+`);`+index)
-		if _, err := schema.CheckTable(t.Context(), conn, camelCase); err == nil || !strings.Contains(err.Error(), "unique key") {
+		_, err := schema.CheckTable(t.Context(), conn, camelCase)
+		if err == nil || !strings.Contains(err.Error(), "unique key") {
 			t.Errorf("%s: found %v", name, err)
 		}
 	}
@@ -174,11 +176,13 @@ func TestTableRights(t *testing.T) {
 			t.Errorf("%s\nis not in: %v", want, err)
 		}
 	}
-	if _, err := schema.CheckTable(t.Context(), conn, outbox.Table{}); err == nil || !strings.Contains(err.Error(), "GRANT SELECT") {
+	_, err = schema.CheckTable(t.Context(), conn, outbox.Table{})
+	if err == nil || !strings.Contains(err.Error(), "GRANT SELECT") {
 		t.Errorf("the standard table: %v", err)
 	}
 	allowed, _ := as(t, databaseURL, `GRANT USAGE ON SCHEMA relayops`, `GRANT SELECT ON relayops.outbox_events`,
-		`GRANT UPDATE (status, available_at, attempts, last_error, published_at, stream, stream_seq) ON relayops.outbox_events`)
+		`GRANT UPDATE (status, available_at, attempts, last_error, published_at, stream, stream_seq)
+			ON relayops.outbox_events`)
 	if _, err := schema.CheckTable(t.Context(), allowed, outbox.Table{}); err != nil {
 		t.Errorf("with the rights: %v", err)
 	}
