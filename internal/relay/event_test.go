@@ -56,18 +56,18 @@ func TestFailureBacksOff(t *testing.T) {
 	}
 }
 
-// Guarantee 8: the same event id in two organisations. The second is a duplicate to the broker, and not the same event.
+// Guarantee 8: the same event id, and even the same payload, in several organisations. To the broker all but the first
+// are duplicates, and they are other events.
 func TestSameIDInTwoOrgs(t *testing.T) {
 	w := newWorld(t)
 	id := uuid.New()
-	w.insertAs(id, "acme", "OrderConfirmed", `{"of": "acme"}`)
-	w.insertAs(id, "globex", "OrderConfirmed", `{"of": "globex"}`)
-	w.insertAs(id, "initech", "OrderConfirmed", `{"of": "initech"}`)
+	for _, org := range []string{"acme", "globex", "initech"} {
+		w.insertAs(id, org, "OrderConfirmed", `{"the": "same"}`)
+	}
 	r := w.run()
 	w.waitPublished(3)
 	w.onceEach()
 	for _, m := range w.messages() {
-		sameJSON(t, m.Payload, `{"of": "`+m.OrgID+`"}`)
 		if m.Subject != "events."+m.OrgID+".OrderConfirmed" {
 			t.Errorf("subject %s for org %s", m.Subject, m.OrgID)
 		}
