@@ -212,7 +212,11 @@ func TestLargeGraphs(t *testing.T) {
 			"spec.edges: found 10000 items; allowed: a list of at most 1024 items"},
 	} {
 		began := time.Now()
-		_, problems := read(graph(one.nodes, one.edges))
+		text := graph(one.nodes, one.edges)
+		if one.want != "" {
+			text = strings.ReplaceAll(text, "type: set-status", "type: BAD") // what stands in it is not looked at
+		}
+		_, problems := read(text)
 		if got := briefs(problems); got != one.want {
 			t.Errorf("%d nodes: found\n%.2000s\nwant\n%s", one.nodes, got, one.want)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/relayops/relayops/api/v1alpha1"
+	"github.com/relayops/relayops/internal/manifest"
 	"github.com/relayops/relayops/internal/resolve"
 	"github.com/relayops/relayops/internal/runspec"
 )
@@ -90,6 +91,17 @@ func TestChecks(t *testing.T) {
 				t.Errorf("found\n%s\nwant\n%s", got, one.want)
 			}
 		})
+	}
+}
+
+// What has a problem of the schema alone has no specification either.
+func TestFaultyResourcesAreNotResolved(t *testing.T) {
+	set, problems := manifest.Read("test.yaml", strings.NewReader(
+		relayWith("  batchSize: 0")+"---"+pipelineWith("order.post", "  orgs: [acme]", "  concurrency: 0")))
+	relays, workers, more := resolve.Set(set, clusterMounts)
+	if len(problems) != 2 || len(more) != 0 || len(relays) != 0 || len(workers) != 0 {
+		t.Errorf("found %v, %v, %d relays, %d workers; want two problems and nothing resolved",
+			problems, more, len(relays), len(workers))
 	}
 }
 

@@ -27,19 +27,26 @@ func TestConsumer(t *testing.T) {
 
 var brokerName = regexp.MustCompile(`^[A-Za-z0-9_=-]{1,128}$`)
 
-// Two keys never share a consumer, however long they are, and each name is one that the broker takes.
+// Two keys never share a consumer, however long and however alike they are, and each name is one that the broker takes.
 func TestConsumersNeverCollide(t *testing.T) {
 	long := strings.Repeat("x", 150)
+	keys := rapid.OneOf(
+		rapid.StringMatching(`[a-z0-9./_=-]{1,200}`),
+		rapid.Map(rapid.StringMatching(`[ab/]{1,3}`), func(s string) string { return long + s }),
+		rapid.StringN(1, 50, -1),
+	)
 	rapid.Check(t, func(t *rapid.T) {
-		key := rapid.OneOf(rapid.StringMatching(`[a-z0-9./_=-]{1,200}`), rapid.String().Filter(func(s string) bool { return s != "" }),
-			rapid.Map(rapid.StringMatching(`[ab/]{1,3}`), func(s string) string { return long + s }))
-		a, b := key.Draw(t, "a"), key.Draw(t, "b")
-		first, second := resolve.Consumer(a), resolve.Consumer(b)
-		if (a == b) != (first == second) {
-			t.Fatalf("%q and %q: found %s and %s", a, b, first, second)
-		}
+		a := keys.Draw(t, "a")
+		first := resolve.Consumer(a)
 		if !brokerName.MatchString(first) {
 			t.Fatalf("%q: found %q, want it to match %s", a, first, brokerName)
+		}
+		alike := []string{keys.Draw(t, "b"), first, strings.ReplaceAll(a, "/", "."), strings.ReplaceAll(a, ".", "/"),
+			strings.ReplaceAll(a, "_", "/"), strings.ReplaceAll(a, "/", "_"), a + "/", strings.ToUpper(a)}
+		for _, b := range alike {
+			if second := resolve.Consumer(b); (a == b) != (first == second) {
+				t.Fatalf("%q and %q: found %s and %s", a, b, first, second)
+			}
 		}
 	})
 }
