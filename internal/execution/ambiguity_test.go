@@ -240,3 +240,43 @@ func TestClassifyErrsOnTheSideOfLooking(t *testing.T) {
 		equal(t, "class", classify(test.err), test.want)
 	}
 }
+
+// A claim whose answer was lost, and whose lease ran out before we looked, is the same claim still: its attempt is not
+// counted a second time, not even the last one, and its lease begins anew.
+func TestLostClaimOutlivesItsLease(t *testing.T) {
+	lastAttempt := func(c *Config) { c.MaxAttempts = 1 }
+	for name, claim := range map[string]func(t *testing.T, ledger *Ledger, d *event.Delivery) Claim{
+		"claim": func(t *testing.T, ledger *Ledger, d *event.Delivery) Claim {
+			return mustClaim(t, ledger, d, Claimed)
+		},
+		"claim due": func(t *testing.T, ledger *Ledger, _ *event.Delivery) Claim {
+			return mustClaimDue(t, ledger, 1, 1)[0]
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			database := testenv.Database(t)
+			direct := testenv.Pool(t, database)
+			proxy, pool := newCutter(t, database)
+			ledger, d := newLedger(t, pool, lastAttempt), newEvent(t, "acme")
+			marker := d.ID[:]
+			if name == "claim due" {
+				if _, err := ledger.Recover(t.Context(), request(d)); err != nil {
+					t.Fatal(err)
+				}
+				marker = []byte(testPipeline)
+			}
+			proxy.answered = func() {
+				exec(t, direct, "UPDATE relayops.pipeline_executions SET lease_until = now() - interval '1 minute'")
+			}
+			proxy.arm(marker, true)
+			found := claim(t, ledger, d)
+			equal(t, "cuts", proxy.cuts, 1)
+			equal(t, "verdict", found.Verdict, Claimed)
+			equal(t, "attempt", ofExecution[int](t, direct, "attempt", "true"), 1)
+			equal(t, "leased", ofExecution[bool](t, direct, "lease_until > now()", "true"), true)
+			if err := ledger.Succeed(t.Context(), found.Lease, Ending{}); err != nil {
+				t.Errorf("the lease of the claim is of no use: %v", err)
+			}
+		})
+	}
+}

@@ -95,15 +95,18 @@ const (
   CASE WHEN r.lease_owner = @owner AND r.fencing_token > 1 THEN ` + completedStepsSQL + ` END `
 
 	// leaseSQL takes the lease of a row e. A deadline that has passed cancels it; attempts that are used up are not
-	// counted further, and marked by the code.
+	// counted further, and marked by the code. A row that is leased under this very name was claimed by a try whose
+	// answer was lost: that claim is counted already, and only its lease begins anew.
 	leaseSQL = `
   state = CASE WHEN e.deadline_at <= now() THEN 'CANCELLED' ELSE 'RUNNING' END,
-  attempt = e.attempt + CASE WHEN e.deadline_at <= now() OR e.attempt >= @max_attempts THEN 0 ELSE 1 END,
-  fencing_token = e.fencing_token + 1,
+  attempt = e.attempt + CASE WHEN e.lease_owner = @owner OR e.deadline_at <= now() OR e.attempt >= @max_attempts
+    THEN 0 ELSE 1 END,
+  fencing_token = e.fencing_token + CASE WHEN e.lease_owner = @owner THEN 0 ELSE 1 END,
   lease_owner = @owner,
   lease_until = CASE WHEN e.deadline_at <= now() THEN NULL ELSE now() + @lease::interval END,
   due_at = NULL,
   code = CASE WHEN e.deadline_at <= now() THEN 'deadline_exceeded'
+              WHEN e.lease_owner = @owner THEN e.code
               WHEN e.attempt >= @max_attempts THEN 'max_attempts_exceeded' ELSE '' END,
   started_at = coalesce(e.started_at, now()),
   finished_at = CASE WHEN e.deadline_at <= now() THEN now() END`
@@ -124,7 +127,8 @@ WITH claimed AS (
   ON CONFLICT ON CONSTRAINT pipeline_executions_key DO UPDATE SET` + leaseSQL + `
   WHERE e.payload_sha256 = excluded.payload_sha256
     AND (e.state = 'RETRY' AND e.due_at <= now()
-      OR e.state = 'RUNNING' AND e.lease_until <= now() AND @take_over::boolean)
+      OR e.state = 'RUNNING' AND e.lease_until <= now() AND @take_over::boolean
+      OR e.state = 'RUNNING' AND e.lease_owner = @owner)
   RETURNING e.*
 ), found AS (
   SELECT * FROM claimed
@@ -159,13 +163,13 @@ func (l *Ledger) Claim(ctx context.Context, request Request) (Claim, error) {
 	return claim, err
 }
 
-func (l *Ledger) claimArguments(request *Request, owner string) (pgx.NamedArgs, error) {
+func (l *Ledger) claimArguments(request *Request, owner string) (namedArgs, error) {
 	d := request.Delivery
 	id, err := uuid.NewV7()
 	if err != nil {
 		return nil, fmt.Errorf("make an execution id: %w", err)
 	}
-	return pgx.NamedArgs{
+	return namedArgs{
 		"execution_id": id, "org": d.OrgID, "pipeline": l.config.PipelineKey, "event_id": d.ID,
 		"version": d.OperationVersion, "event_type": d.EventType, "aggregate_type": d.AggregateType,
 		"aggregate_id": d.AggregateID, "correlation_id": d.CorrelationID,
@@ -188,7 +192,7 @@ func (l *Ledger) deadline(d *event.Delivery) *time.Time {
 const racePause = 5 * time.Millisecond
 
 // claimOnce repeats the statement as long as another transaction changes the row under it.
-func (l *Ledger) claimOnce(ctx context.Context, arguments pgx.NamedArgs, owner string, request Request,
+func (l *Ledger) claimOnce(ctx context.Context, arguments namedArgs, owner string, request Request,
 ) (Claim, error) {
 	for {
 		rows, err := l.pool.Query(ctx, claimSQL, arguments)

@@ -30,8 +30,14 @@ WITH under AS MATERIALIZED (
 )
 ` + rowSQL + `FROM claimed r`
 
-	ownedSQL = rowSQL + `FROM relayops.pipeline_executions r
-WHERE r.pipeline_key = @pipeline AND r.lease_owner = @owner AND r.state IN ('RUNNING', 'CANCELLED')`
+	// ownedSQL begins the leases anew: the wait for the lost answer may have used them up.
+	ownedSQL = `
+WITH owned AS (
+  UPDATE relayops.pipeline_executions SET lease_until = CASE WHEN state = 'RUNNING' THEN now() + @lease::interval END
+  WHERE pipeline_key = @pipeline AND lease_owner = @owner AND state IN ('RUNNING', 'CANCELLED')
+  RETURNING *
+)
+` + rowSQL + `FROM owned r`
 )
 
 // ClaimDue takes the leases of at most most executions that are due: RETRY rows, and with takeOver RUNNING ones whose
@@ -39,7 +45,7 @@ WHERE r.pipeline_key = @pipeline AND r.lease_owner = @owner AND r.state IN ('RUN
 // are passed over. Its errors are those of [Ledger.Claim].
 func (l *Ledger) ClaimDue(ctx context.Context, most int, takeOver bool) ([]Claim, error) {
 	owner := l.names.next()
-	arguments := pgx.NamedArgs{
+	arguments := namedArgs{
 		"lock": lockOf(owner), "pipeline": l.config.PipelineKey, "take_over": takeOver, "most": most,
 		"owner": owner, "lease": l.config.Lease, "max_attempts": l.config.MaxAttempts,
 	}
@@ -52,7 +58,7 @@ func (l *Ledger) ClaimDue(ctx context.Context, most int, takeOver bool) ([]Claim
 	return claims, err
 }
 
-func (l *Ledger) claimDueOnce(ctx context.Context, arguments pgx.NamedArgs, owner string, again bool,
+func (l *Ledger) claimDueOnce(ctx context.Context, arguments namedArgs, owner string, again bool,
 ) ([]Claim, error) {
 	if again {
 		owned, err := l.ownedBy(ctx, arguments)
@@ -70,7 +76,7 @@ func (l *Ledger) claimDueOnce(ctx context.Context, arguments pgx.NamedArgs, owne
 
 // ownedBy reads what a claim of ours took whose answer was lost. The advisory lock waits for a statement that is still
 // running.
-func (l *Ledger) ownedBy(ctx context.Context, arguments pgx.NamedArgs) (owned []row, err error) {
+func (l *Ledger) ownedBy(ctx context.Context, arguments namedArgs) (owned []row, err error) {
 	err = l.inTransaction(ctx, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(@lock::bigint)", arguments); err != nil {
 			return err
@@ -108,7 +114,7 @@ const countLimit = 10_000
 func (l *Ledger) CountDue(ctx context.Context) (count int, err error) {
 	const sql = `SELECT count(*) FROM (SELECT FROM relayops.pipeline_executions
 WHERE pipeline_key = @pipeline AND state = 'RETRY' AND due_at <= now() LIMIT @most) d`
-	arguments := pgx.NamedArgs{"pipeline": l.config.PipelineKey, "most": countLimit}
+	arguments := namedArgs{"pipeline": l.config.PipelineKey, "most": countLimit}
 	err = l.settle(ctx, "count due executions", true, func(ctx context.Context, _ bool) error {
 		return l.pool.QueryRow(ctx, sql, arguments).Scan(&count)
 	})

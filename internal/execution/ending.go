@@ -128,7 +128,7 @@ func (l *Ledger) end(ctx context.Context, lease Lease, t transition) (state Stat
 	return state, err
 }
 
-func (l *Ledger) endStatement(lease Lease, t transition) (string, pgx.NamedArgs, error) {
+func (l *Ledger) endStatement(lease Lease, t transition) (string, namedArgs, error) {
 	arguments, err := stepArguments(t.ending.Steps)
 	if err != nil {
 		return "", nil, err
@@ -161,7 +161,7 @@ func (l *Ledger) endStatement(lease Lease, t transition) (string, pgx.NamedArgs,
 }
 
 // endOnce gives the state that the row has now, or none where the lease is not ours.
-func (l *Ledger) endOnce(ctx context.Context, statement string, arguments pgx.NamedArgs, events []event.Envelope,
+func (l *Ledger) endOnce(ctx context.Context, statement string, arguments namedArgs, events []event.Envelope,
 ) (state State, err error) {
 	if len(events) == 0 {
 		return oneState(ctx, l.pool, statement, arguments)
@@ -175,7 +175,7 @@ func (l *Ledger) endOnce(ctx context.Context, statement string, arguments pgx.Na
 	return state, err
 }
 
-func (l *Ledger) endedBefore(ctx context.Context, arguments pgx.NamedArgs) (State, error) {
+func (l *Ledger) endedBefore(ctx context.Context, arguments namedArgs) (State, error) {
 	return oneState(ctx, l.pool, endedSQL, arguments)
 }
 
@@ -184,7 +184,7 @@ type querier interface {
 	Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows, error)
 }
 
-func oneState(ctx context.Context, db querier, statement string, arguments pgx.NamedArgs) (State, error) {
+func oneState(ctx context.Context, db querier, statement string, arguments namedArgs) (State, error) {
 	rows, err := db.Query(ctx, statement, arguments)
 	if err != nil {
 		return "", err
@@ -196,6 +196,6 @@ func oneState(ctx context.Context, db querier, statement string, arguments pgx.N
 	return states[0], nil
 }
 
-func addLease(arguments pgx.NamedArgs, lease Lease) {
+func addLease(arguments namedArgs, lease Lease) {
 	arguments["execution_id"], arguments["token"], arguments["attempt"] = lease.ExecutionID, lease.Token, lease.Attempt
 }

@@ -64,7 +64,7 @@ func (l *Ledger) writeEvents(ctx context.Context, tx pgx.Tx, events []event.Enve
 }
 
 // recordedBefore takes the row's lock, which waits for a former try that is still under way, and looks what it left.
-func recordedBefore(ctx context.Context, tx pgx.Tx, arguments pgx.NamedArgs, nodes []string) (bool, error) {
+func recordedBefore(ctx context.Context, tx pgx.Tx, arguments namedArgs, nodes []string) (bool, error) {
 	if err := held(oneState(ctx, tx, lockSQL, arguments)); err != nil {
 		return false, err
 	}
@@ -112,7 +112,7 @@ func (l *Ledger) Renew(ctx context.Context, renewals []Renewal) (lost []Lease, e
 	for i, r := range renewals {
 		ids[i], tokens[i], executed[i] = r.Lease.ExecutionID, r.Lease.Token, r.Executed.Milliseconds()
 	}
-	arguments := pgx.NamedArgs{"lease": l.config.Lease, "ids": ids, "tokens": tokens, "executed": executed}
+	arguments := namedArgs{"lease": l.config.Lease, "ids": ids, "tokens": tokens, "executed": executed}
 	var renewed [][16]byte
 	err = l.settle(ctx, "renew leases", true, func(ctx context.Context, _ bool) error {
 		rows, err := l.pool.Query(ctx, renewSQL, arguments)

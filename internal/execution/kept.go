@@ -37,7 +37,7 @@ type keptEnvelope struct {
 	PayloadSHA256 string    `json:"payloadSha256"`
 }
 
-func addKept(arguments pgx.NamedArgs, d *event.Delivery) error {
+func addKept(arguments namedArgs, d *event.Delivery) error {
 	envelope, err := json.Marshal(keptEnvelope{
 		Envelope: d.Envelope, PayloadSHA256: hex.EncodeToString(d.PayloadSHA256[:]),
 	})
@@ -69,7 +69,7 @@ func (l *Ledger) Event(ctx context.Context, org string, id uuid.UUID) (*event.De
 func (l *Ledger) kept(ctx context.Context, org string, id uuid.UUID) (*event.Delivery, error) {
 	const sql = `SELECT envelope::text, payload::text FROM relayops.event_payloads
 WHERE org_id = @org AND event_id = @event_id::uuid`
-	rows, err := l.pool.Query(ctx, sql, pgx.NamedArgs{"org": org, "event_id": id})
+	rows, err := l.pool.Query(ctx, sql, namedArgs{"org": org, "event_id": id})
 	if err != nil {
 		return nil, err
 	}

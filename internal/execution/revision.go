@@ -23,7 +23,7 @@ VALUES (@pipeline, @revision, @definition::jsonb) ON CONFLICT DO NOTHING`
 	if err != nil {
 		return fmt.Errorf("marshal revision %s: %w", revision, err)
 	}
-	arguments := pgx.NamedArgs{"pipeline": l.config.PipelineKey, "revision": revision, "definition": string(text)}
+	arguments := namedArgs{"pipeline": l.config.PipelineKey, "revision": revision, "definition": string(text)}
 	return l.settle(ctx, "record revision "+revision, true, func(ctx context.Context, _ bool) error {
 		_, err := l.pool.Exec(ctx, sql, arguments)
 		return err
@@ -37,7 +37,7 @@ WHERE pipeline_key = @pipeline AND revision = @revision`
 	what := "read revision " + revision
 	var found []string
 	err := l.settle(ctx, what, true, func(ctx context.Context, _ bool) error {
-		rows, err := l.pool.Query(ctx, sql, pgx.NamedArgs{"pipeline": l.config.PipelineKey, "revision": revision})
+		rows, err := l.pool.Query(ctx, sql, namedArgs{"pipeline": l.config.PipelineKey, "revision": revision})
 		if err != nil {
 			return err
 		}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/relayops/relayops/api/event"
 	"github.com/relayops/relayops/internal/engine"
 )
@@ -29,7 +27,7 @@ const stepsSQL = `steps AS (
 )`
 
 // stepArguments are the arguments of stepsSQL, and the tags of the steps.
-func stepArguments(steps []engine.Step) (pgx.NamedArgs, error) {
+func stepArguments(steps []engine.Step) (namedArgs, error) {
 	n := len(steps)
 	var (
 		nodes, types, outcomes = make([]string, n), make([]string, n), make([]string, n)
@@ -56,7 +54,7 @@ func stepArguments(steps []engine.Step) (pgx.NamedArgs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("marshal status tags: %w", err)
 	}
-	return pgx.NamedArgs{
+	return namedArgs{
 		"nodes": nodes, "node_types": types, "outcomes": outcomes, "branches": branches, "codes": codes,
 		"http_statuses": statuses, "outputs": outputs, "started": started, "finished": finished,
 		"durations": durations, "tags": string(tagsJSON),

@@ -95,12 +95,12 @@ WHERE pipeline_key = @pipeline AND (trigger, orgs) IS DISTINCT FROM (@trigger, @
 	})
 }
 
-func (l *Ledger) subscriptionArguments(wanted *NewSubscription) pgx.NamedArgs {
+func (l *Ledger) subscriptionArguments(wanted *NewSubscription) namedArgs {
 	orgs := wanted.Orgs
 	if orgs == nil {
 		orgs = []string{}
 	}
-	return pgx.NamedArgs{
+	return namedArgs{
 		"pipeline": l.config.PipelineKey, "trigger": wanted.Trigger, "orgs": orgs, "stream": wanted.Stream,
 		"start_seq": int64(wanted.StartSeq), //nolint:gosec // Below 2^63 by far.
 	}
@@ -147,7 +147,7 @@ func (l *Ledger) BeginSweep(ctx context.Context, every time.Duration) (*Subscrip
 	return l.oneSubscription(ctx, "begin a sweep",
 		`UPDATE relayops.pipeline_subscriptions SET updated_at = now()
 WHERE pipeline_key = @pipeline AND updated_at <= now() - @every::interval RETURNING `+subscriptionColumns,
-		pgx.NamedArgs{"every": every})
+		namedArgs{"every": every})
 }
 
 // Swept moves the sweep's cursor from one place to another; false: somebody else moved it.
@@ -155,14 +155,14 @@ func (l *Ledger) Swept(ctx context.Context, from, to uint64) (bool, error) {
 	found, err := l.oneSubscription(ctx, "record the sweep",
 		`UPDATE relayops.pipeline_subscriptions SET swept_seq = @to::bigint, updated_at = now()
 WHERE pipeline_key = @pipeline AND swept_seq = @from::bigint RETURNING `+subscriptionColumns,
-		pgx.NamedArgs{"from": int64(from), "to": int64(to)}) //nolint:gosec // Below 2^63 by far.
+		namedArgs{"from": int64(from), "to": int64(to)}) //nolint:gosec // Below 2^63 by far.
 	return found != nil, err
 }
 
-func (l *Ledger) oneSubscription(ctx context.Context, what, sql string, arguments pgx.NamedArgs,
+func (l *Ledger) oneSubscription(ctx context.Context, what, sql string, arguments namedArgs,
 ) (*Subscription, error) {
 	if arguments == nil {
-		arguments = pgx.NamedArgs{}
+		arguments = namedArgs{}
 	}
 	arguments["pipeline"] = l.config.PipelineKey
 	var found []Subscription

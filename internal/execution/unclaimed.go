@@ -30,7 +30,7 @@ ON CONFLICT (pipeline_key, stream, stream_seq) WHERE execution_id IS NULL DO NOT
 	if err != nil {
 		return fmt.Errorf("make a dead letter's id: %w", err)
 	}
-	arguments := pgx.NamedArgs{
+	arguments := namedArgs{
 		"id": id, "pipeline": l.config.PipelineKey, "code": string(deadletter.New(code).Code),
 		"stream": m.Stream, "seq": int64(m.Seq), //nolint:gosec // Below 2^63 by far.
 		"org": "", "event_id": nil, "version": nil, "event_type": "",
@@ -68,7 +68,7 @@ JOIN relayops.pipeline_executions e ON e.org_id = k.org_id AND e.pipeline_key = 
 	}
 	recorded := make(map[Key][32]byte, len(keys))
 	err := l.settle(ctx, "compare messages with the ledger", true, func(ctx context.Context, _ bool) error {
-		rows, err := l.pool.Query(ctx, sql, pgx.NamedArgs{
+		rows, err := l.pool.Query(ctx, sql, namedArgs{
 			"orgs": orgs, "ids": ids, "versions": versions, "pipeline": l.config.PipelineKey,
 		})
 		if err != nil {
