@@ -14,13 +14,17 @@ import (
 	"syscall"
 
 	"github.com/relayops/relayops/internal/daemon/relay"
+	"github.com/relayops/relayops/internal/daemon/worker"
 )
 
 // profileVariable makes a child of this program a daemon that profiles itself; its value is a profiled as JSON.
 const profileVariable = "RELAYOPS_BENCH_PROFILE"
 
-// memoryLimit is what the programs of cmd/ set.
-const memoryLimit = 48 << 20
+// memoryLimit and gcPercent are what the programs of cmd/ set.
+const (
+	memoryLimit = 48 << 20
+	gcPercent   = 200
+)
 
 type profiled struct {
 	Program string `json:"program"`
@@ -41,6 +45,7 @@ func RunProfiled() (wasProfiled bool, err error) {
 		return true, fmt.Errorf("read what to profile: %w", err)
 	}
 	debug.SetMemoryLimit(memoryLimit)
+	debug.SetGCPercent(gcPercent)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	cpu, err := os.Create(p.CPU)
@@ -63,8 +68,14 @@ func runDaemon(ctx context.Context, p profiled) error {
 			return err
 		}
 		return relay.Run(ctx, spec)
+	case "worker":
+		spec, err := worker.FromFile(p.Spec)
+		if err != nil {
+			return err
+		}
+		return worker.Run(ctx, spec)
 	default:
-		return fmt.Errorf("profile: found program %q, allowed: relay", p.Program)
+		return fmt.Errorf("profile: found program %q, allowed: relay, worker", p.Program)
 	}
 }
 
