@@ -1,6 +1,7 @@
 package process_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -83,7 +84,20 @@ func TestTwoRelaysAndTwoWorkersContend(t *testing.T) {
 	for _, d := range append(relays, workers...) {
 		d.awaitReady()
 	}
-	w.commit(t, 150)
+	eventually(t, func() error {
+		w.commit(t, 50)
+		for _, relay := range relays {
+			if relay.metric("relayops_relay_published_total") == 0 {
+				return fmt.Errorf("%s published nothing: nobody contends", relay.name)
+			}
+		}
+		for _, worker := range workers {
+			if worker.metric("relayops_attempts_total") == 0 {
+				return fmt.Errorf("%s ran nothing: nobody contends", worker.name)
+			}
+		}
+		return nil
+	})
 	w.account(all(succeededAtOnce))
 }
 

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -181,6 +182,42 @@ func (d *daemon) get(path string) (status int, body string, err error) {
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
 	return response.StatusCode, strings.TrimSpace(string(text)), err
+}
+
+// metric is the sum of a metric of the daemon's over all its labels.
+func (d *daemon) metric(name string) (sum float64) {
+	d.t.Helper()
+	status, body, err := d.get("/metrics")
+	if err != nil || status != http.StatusOK {
+		d.t.Fatalf("%s: /metrics: %d: %v", d.name, status, err)
+	}
+	found := false
+	for line := range strings.Lines(body) {
+		rest, ok := strings.CutPrefix(strings.TrimSpace(line), name)
+		if !ok || !strings.HasPrefix(rest, "{") && !strings.HasPrefix(rest, " ") {
+			continue
+		}
+		value, err := strconv.ParseFloat(rest[strings.LastIndex(rest, " ")+1:], 64)
+		if err != nil {
+			d.t.Fatalf("%s: /metrics: %s: %v", d.name, line, err)
+		}
+		found, sum = true, sum+value
+	}
+	if !found {
+		d.t.Fatalf("%s: /metrics has no %s", d.name, name)
+	}
+	return sum
+}
+
+// awaitMetric waits until the metric has risen above a value.
+func (d *daemon) awaitMetric(name string, above float64) {
+	d.t.Helper()
+	eventually(d.t, func() error {
+		if value := d.metric(name); value <= above {
+			return fmt.Errorf("%s: %s is %v, wanted more than %v", d.name, name, value, above)
+		}
+		return nil
+	})
 }
 
 // awaitReady and awaitNotReady wait for /readyz to say so. The latter returns the reason that it gave.

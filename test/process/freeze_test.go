@@ -1,9 +1,6 @@
 package process_test
 
-import (
-	"testing"
-	"time"
-)
+import "testing"
 
 // A worker is frozen in the middle of a step until its lease has run out. Another takes the execution over and ends
 // it; the frozen one wakes up, gets the step's answer, and is refused: one effect. It is of use afterwards.
@@ -21,7 +18,7 @@ func TestAWorkerFrozenPastItsLeaseIsRefused(t *testing.T) {
 	eventuallyEqual(w, "SUCCEEDED", "SELECT state FROM relayops.pipeline_executions WHERE event_id = $1", held.eventID)
 	before := w.story(held)
 	frozen.thaw()
-	time.Sleep(2 * time.Second) // Long enough for what it would do wrong.
+	frozen.awaitMetric("relayops_lease_lost_total", 0) // It tried, and was refused.
 	if after := w.story(held); after != before {
 		t.Errorf("the frozen worker changed the execution:\nbefore %s\nafter  %s", before, after)
 	}
@@ -64,8 +61,8 @@ func TestARelayFrozenPastItsClaimLeaseIsHarmless(t *testing.T) {
 	w.awaitSettled(10)
 	proxy.release()
 	frozen.thaw()
-	time.Sleep(2 * time.Second) // Long enough for what it would do wrong.
-	other.kill()                // From here on the one that was frozen is alone.
+	frozen.awaitMetric("relayops_relay_claims_lost_total", 0) // It tried to mark its rows, and was refused.
+	other.kill()                                              // From here on the one that was frozen is alone.
 	w.commit(t, 5)
 	w.account(all(succeededAtOnce))
 }

@@ -10,10 +10,13 @@
 package process_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -24,6 +27,14 @@ func TestMain(m *testing.M) {
 	if databaseURL := os.Getenv(stalledProducerVariable); databaseURL != "" {
 		stallInTransaction(databaseURL)
 		return
+	}
+	// The tests wait most of the time: more of them run at once than there are processors.
+	flag.Parse()
+	parallel := flag.Lookup("test.parallel").Value
+	if parallel.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		if err := parallel.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0))); err != nil {
+			panic(err)
+		}
 	}
 	testenv.Main(m, removeBinaries)
 }

@@ -26,7 +26,7 @@ var (
 	succeeded = fate{state: "SUCCEEDED"}
 	// succeededAtOnce: nothing may have been tried twice.
 	succeededAtOnce = fate{state: "SUCCEEDED", requests: 1, attempt: 1}
-	poisoned        = fate{state: "DEAD_LETTERED", code: "permanent_error", attempt: 1, requests: 1}
+	poisoned        = fate{state: "DEAD_LETTERED", code: "http_status", attempt: 1, requests: 1}
 )
 
 // account waits until every committed order is accounted for, and compares everything that there is with what the
