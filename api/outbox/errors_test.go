@@ -51,11 +51,11 @@ func TestSetUpErrorsSayWhatToDo(t *testing.T) {
 		}, "docs/producers.md"},
 		"a value missing": {func() error {
 			tx := beginTx(t, pool, "")
-			if _, err := tx.Exec(t.Context(), `ALTER TABLE public."OutboxEvent" ALTER "aggregateId" SET NOT NULL`); err != nil {
+			if _, err := tx.Exec(t.Context(), `ALTER TABLE public."OutboxEvent" ADD shard integer NOT NULL`); err != nil {
 				return err
 			}
 			return writer(t, outbox.WithTable(mapped)).Write(t.Context(), tx, one)
-		}, "aggregateId"},
+		}, "column shard"},
 		"read-only": {func() error {
 			tx, err := pool.BeginTx(t.Context(), pgx.TxOptions{AccessMode: pgx.ReadOnly})
 			if err != nil {

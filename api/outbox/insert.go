@@ -114,7 +114,7 @@ func (w *Writer) arrays(events []event.Envelope) ([]string, error) {
 }
 
 // metadata is the event's row without its payload. A text that is empty is left out of a mapped table's: its column
-// may be one that cannot be empty, such as a uuid.
+// may be one that cannot be empty, such as a uuid (see statements.defaults).
 func (w *Writer) metadata(e *event.Envelope) ([]byte, error) {
 	row := make(map[string]any, len(fields))
 	for _, field := range fields {

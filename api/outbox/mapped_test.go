@@ -102,6 +102,25 @@ func TestMappedTableOfOtherTypes(t *testing.T) {
 	})
 }
 
+// A text that an event does not have: empty where the column cannot be NULL, NULL elsewhere.
+func TestAbsentTextsOfAMappedTable(t *testing.T) {
+	pool := testenv.Pool(t, testenv.Database(t))
+	table := prismaTable(t, pool)
+	if _, err := pool.Exec(t.Context(), `CREATE DOMAIN public.short AS varchar(10);
+		ALTER TABLE public."OutboxEvent" ALTER "aggregateType" SET NOT NULL, ALTER "aggregateId" TYPE public.short,
+			ALTER "aggregateId" SET NOT NULL, ALTER "causationId" TYPE uuid USING NULL`); err != nil {
+		t.Fatal(err)
+	}
+	commitEvents(t, pool, writer(t, outbox.WithTable(table)), confirmed(t, "acme", `1`))
+	n := count(t, pool, `SELECT count(*) FROM public."OutboxEvent" WHERE "aggregateType" = '' AND "aggregateId" = ''
+		AND "correlationId" IS NULL AND "causationId" IS NULL`)
+	if n != 1 {
+		t.Fatal("the row is another")
+	}
+	table = outbox.Table{Schema: "relayops", Name: "outbox_events"} // Mapped to what the migrations made.
+	commitEvents(t, pool, writer(t, outbox.WithTable(table)), confirmed(t, "acme", `1`))
+}
+
 func TestFieldWithoutAColumnIsNamed(t *testing.T) {
 	pool := testenv.Pool(t, testenv.Database(t))
 	table := prismaTable(t, pool)

@@ -88,7 +88,7 @@ func newStatements(table Table) statements {
 	filled := "e.meta::jsonb"
 	differs := "o.payload_sha256 <> relayops.payload_sha256(e.payload::jsonb)"
 	if table.Mapped() {
-		filled += " || d.defaults"
+		filled = "d.defaults || e.meta::jsonb"
 		for _, column := range []string{"status", "attempts", "available_at", "created_at", "operation_version"} {
 			add(column, "")
 		}
@@ -114,9 +114,24 @@ func newStatements(table Table) statements {
 
 // defaults are the values that relayops.outbox_events has by default, and that a mapped table may have no default for.
 // The time is the database's, written in UTC so that a column without time zone gets UTC whatever the session's is.
+// A text that an event does not have is NULL, but empty where the column is a text that cannot be NULL: the catalogue
+// says which are.
 func (s *statements) defaults(table Table) string {
 	if !table.Mapped() {
 		return ""
+	}
+	var texts []string
+	for _, column := range []string{"aggregate_type", "aggregate_id", "correlation_id", "causation_id"} {
+		if name, exists := table.ColumnName(column); exists {
+			texts = append(texts, quoteLiteral(name))
+		}
+	}
+	empty := "'{}'::jsonb"
+	if len(texts) > 0 {
+		empty = "coalesce((SELECT jsonb_object_agg(a.attname::text, ''::text) FROM pg_catalog.pg_attribute a\n" +
+			"  JOIN pg_catalog.pg_type t ON t.oid = a.atttypid\n" +
+			"  WHERE a.attrelid = " + quoteLiteral(table.Identifier()) + "::regclass AND a.attnotnull AND t.typcategory = 'S'\n" +
+			"  AND a.attname IN (" + strings.Join(texts, ", ") + ")), '{}')"
 	}
 	const now = `to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 	var pairs []string
@@ -127,7 +142,7 @@ func (s *statements) defaults(table Table) string {
 			pairs = append(pairs, quoteLiteral(name)+", "+column.value)
 		}
 	}
-	return "CROSS JOIN (SELECT jsonb_build_object(" + strings.Join(pairs, ", ") + ") AS defaults) AS d\n"
+	return "CROSS JOIN (SELECT " + empty + " || jsonb_build_object(" + strings.Join(pairs, ", ") + ") AS defaults) AS d\n"
 }
 
 // quoteLiteral is an SQL string literal that does not depend on standard_conforming_strings.
