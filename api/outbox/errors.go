@@ -11,8 +11,8 @@ import (
 // ErrPayloadConflict is wrapped by every [ConflictError].
 var ErrPayloadConflict = errors.New("payload conflict")
 
-// ConflictError: the outbox holds an event of this key with another payload. Nothing of this event was written; the
-// caller's transaction is still usable. It wraps [ErrPayloadConflict].
+// ConflictError says that the outbox holds an event of this key with another payload. Nothing of this event was
+// written; the caller's transaction is still usable. It wraps [ErrPayloadConflict].
 type ConflictError struct {
 	OrgID   string
 	EventID uuid.UUID

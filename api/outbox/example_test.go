@@ -15,7 +15,7 @@ import (
 // The order and its event commit together, or neither does.
 func ExampleWrite() {
 	ctx := context.Background()
-	pool, done := openPool(ctx) // pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
+	pool, done := openPool(ctx) // An application opens its own with pgxpool.New.
 	defer done()
 	pinger := outbox.NewPinger(pool) // One for the whole application.
 	defer pinger.Close()
@@ -49,7 +49,7 @@ func ExampleWrite() {
 
 func ExampleWriteSQL() {
 	ctx := context.Background()
-	db, done := openDB() // sql.Open("pgx", os.Getenv("DATABASE_URL"))
+	db, done := openDB() // An application opens its own with sql.Open.
 	defer done()
 	confirmed, err := event.New("acme", "OrderConfirmed", map[string]any{"orderNumber": "A-1"})
 	if err != nil {
@@ -78,7 +78,7 @@ func ExampleWriteSQL() {
 // An id of the application's own makes a call safe to repeat, and shows when two calls mean different things.
 func ExampleConflictError() {
 	ctx := context.Background()
-	pool, done := openPool(ctx) // pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
+	pool, done := openPool(ctx) // An application opens its own with pgxpool.New.
 	defer done()
 	write := func(total int) error {
 		confirmed, err := event.New("acme", "OrderConfirmed", map[string]int{"total": total})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -28,8 +29,8 @@ func (*exampleTB) Fatalf(format string, arguments ...any) { panic(fmt.Sprintf(fo
 func (*exampleTB) Errorf(format string, arguments ...any) { panic(fmt.Sprintf(format, arguments...)) }
 
 func (e *exampleTB) done() {
-	for i := len(e.cleanups) - 1; i >= 0; i-- {
-		e.cleanups[i]()
+	for _, cleanup := range slices.Backward(e.cleanups) {
+		cleanup()
 	}
 }
 

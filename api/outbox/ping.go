@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// ErrInTransaction: a ping was asked for inside a transaction. There, NOTIFY would take a lock on the whole database
-// while the transaction commits, and the commits of all writers would queue up behind each other.
+// ErrInTransaction says that a ping was asked for inside a transaction. There, NOTIFY would take a lock on the whole
+// database while the transaction commits, and the commits of all writers would queue up behind each other.
 var ErrInTransaction = errors.New("a ping belongs after the commit, on a connection without a transaction")
 
 const notify = "SELECT pg_notify('" + Channel + "', '')"

@@ -49,7 +49,7 @@ func NewPingerSQL(db ExecutorSQL, options ...PingerOption) *Pinger {
 }
 
 func newPinger(ping func(ctx context.Context) error, options []PingerOption) *Pinger {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:gosec // Close calls it.
 	p := &Pinger{
 		ping: ping, failed: func(error) {}, asked: make(chan struct{}, 1), cancel: cancel, ended: make(chan struct{}),
 	}

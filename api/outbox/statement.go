@@ -130,8 +130,8 @@ func (s *statements) defaults(table Table) string {
 	if len(texts) > 0 {
 		empty = "coalesce((SELECT jsonb_object_agg(a.attname::text, ''::text) FROM pg_catalog.pg_attribute a\n" +
 			"  JOIN pg_catalog.pg_type t ON t.oid = a.atttypid\n" +
-			"  WHERE a.attrelid = " + quoteLiteral(table.Identifier()) + "::regclass AND a.attnotnull AND t.typcategory = 'S'\n" +
-			"  AND a.attname IN (" + strings.Join(texts, ", ") + ")), '{}')"
+			"  WHERE a.attrelid = " + quoteLiteral(table.Identifier()) + "::regclass AND a.attnotnull\n" +
+			"  AND t.typcategory = 'S' AND a.attname IN (" + strings.Join(texts, ", ") + ")), '{}')"
 	}
 	const now = `to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 	var pairs []string

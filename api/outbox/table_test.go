@@ -23,7 +23,8 @@ func TestColumnsAreThoseOfTheMigration(t *testing.T) {
 	pool := testenv.Pool(t, testenv.Database(t))
 	var names string
 	err := pool.QueryRow(t.Context(), `
-		SELECT string_agg(attname || ' ' || format_type(atttypid, NULL), ',' ORDER BY attnum) FROM pg_attribute WHERE attrelid = 'relayops.outbox_events'::regclass AND attnum > 0`).Scan(&names)
+		SELECT string_agg(attname || ' ' || format_type(atttypid, NULL), ',' ORDER BY attnum)
+		FROM pg_attribute WHERE attrelid = 'relayops.outbox_events'::regclass AND attnum > 0`).Scan(&names)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,7 @@ import (
 )
 
 func sqlState(err error) string {
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return refused.Code
 	}
 	return fmt.Sprint(err)
@@ -55,7 +54,7 @@ func TestEmitEventTakesNullForNotGiven(t *testing.T) {
 
 func TestEmitEventRefuses(t *testing.T) {
 	conn := connect(t, testenv.Database(t))
-	large := fmt.Sprintf(`"%s"`, strings.Repeat("x", event.MaxPayloadBytes-1))
+	large := `"` + strings.Repeat("x", event.MaxPayloadBytes-1) + `"`
 	for name, c := range map[string]struct {
 		call  string
 		state string

@@ -2,7 +2,7 @@ package schema
 
 import "fmt"
 
-// NewerError: the database was migrated by a newer version of RelayOps than this one.
+// NewerError says that the database was migrated by a newer version of RelayOps than this one.
 type NewerError struct {
 	// Found is the version in the database, Known the newest that this binary has.
 	Found, Known int
@@ -13,7 +13,7 @@ func (e *NewerError) Error() string {
 		"run a newer version of RelayOps", e.Found, e.Known)
 }
 
-// ChecksumError: a migration was applied from another text than the one that this binary has.
+// ChecksumError says that a migration was applied from another text than the one that this binary has.
 type ChecksumError struct {
 	Migration Migration
 	// Recorded is the checksum in the database.
@@ -26,7 +26,7 @@ func (e *ChecksumError) Error() string {
 		e.Migration.Version, e.Migration.Name, e.Recorded, e.Migration.Checksum)
 }
 
-// OutdatedError: migrations are missing from the database.
+// OutdatedError says that migrations are missing from the database.
 type OutdatedError struct {
 	// Found is the version in the database, 0 for none; Needed the one that this binary works with.
 	Found, Needed int
@@ -40,7 +40,7 @@ func (e *OutdatedError) Error() string {
 		e.Found, e.Needed)
 }
 
-// PrivilegeError: the database role lacks a right.
+// PrivilegeError says that the database role lacks a right.
 type PrivilegeError struct {
 	// Role is the session's role, Action what it may not do, Grant the statement that an owner or administrator runs
 	// to allow it.

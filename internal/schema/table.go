@@ -33,12 +33,27 @@ func (e *TableError) Error() string {
 	return fmt.Sprintf("table %s cannot be the outbox:\n  %s", e.Table, strings.Join(lines, "\n  "))
 }
 
+// Use is what a role does with the outbox.
+type Use int
+
+const (
+	// Relay reads the outbox and marks its rows.
+	Relay Use = iota
+	// Worker reads large payloads from the outbox and writes the events that pipelines emit.
+	Worker
+)
+
 // CheckTable checks that a table of the application's own can serve as the outbox, and that this session's role may
-// work on it as a relay. The error is a [TableError] with every fault, each missing or mistyped column named; warnings
+// use it as a relay or a worker does. The error is a [TableError] with every fault, each missing or mistyped column named; warnings
 // are what makes the table slow or keeps producers out, and keep no relay from working.
 //
 // Of relayops.outbox_events it checks the rights alone: [Check] has looked at its columns.
-func CheckTable(ctx context.Context, db DB, table outbox.Table) (warnings []string, err error) {
+//
+// Without a use it checks for a relay.
+func CheckTable(ctx context.Context, db DB, table outbox.Table, uses ...Use) (warnings []string, err error) {
+	if len(uses) == 0 {
+		uses = []Use{Relay}
+	}
 	if err := table.Validate(); err != nil {
 		return nil, err
 	}
@@ -54,7 +69,7 @@ func CheckTable(ctx context.Context, db DB, table outbox.Table) (warnings []stri
 	if err != nil {
 		return nil, fmt.Errorf("check table %s: %w", table, err)
 	}
-	judgement := judge(table, found, who.role)
+	judgement := judge(table, found, who.role, uses)
 	if len(judgement.faults) > 0 {
 		return judgement.warnings, &TableError{Table: table.String(), Faults: judgement.faults}
 	}
@@ -69,7 +84,7 @@ type judgement struct {
 	warnings []string
 }
 
-func judge(table outbox.Table, found *foundTable, role string) judgement {
+func judge(table outbox.Table, found *foundTable, role string, uses []Use) judgement {
 	j := judgement{table: table, found: found}
 	if found == nil {
 		j.fault("table", "nothing of this name", "an existing table; names are case-sensitive")
@@ -79,7 +94,7 @@ func judge(table outbox.Table, found *foundTable, role string) judgement {
 		j.fault("table", relationKinds[found.kind], "a table")
 		return j
 	}
-	j.rights(role)
+	j.rights(role, uses)
 	if table.Mapped() {
 		for _, column := range outbox.Columns() {
 			j.column(column)
@@ -99,7 +114,7 @@ func (j *judgement) warn(format string, arguments ...any) {
 	j.warnings = append(j.warnings, fmt.Sprintf("table %s: ", j.table)+fmt.Sprintf(format, arguments...))
 }
 
-func (j *judgement) rights(role string) {
+func (j *judgement) rights(role string, uses []Use) {
 	if !j.found.mayUseSchema {
 		schema, _ := j.table.Names()
 		j.fault("rights", "role "+role+" without USAGE on the schema",
@@ -108,17 +123,39 @@ func (j *judgement) rights(role string) {
 	if !j.found.maySelect {
 		j.fault("rights", "role "+role+" without SELECT", "GRANT SELECT ON "+j.table.Identifier()+" TO "+role)
 	}
+	if slices.Contains(uses, Relay) {
+		j.columnRight("UPDATE", role, isWritten, func(c foundColumn) bool { return c.mayUpdate })
+	}
+	if slices.Contains(uses, Worker) {
+		j.columnRight("INSERT", role, j.isFilled, func(c foundColumn) bool { return c.mayInsert })
+	}
+}
+
+// columnRight checks a right on those of the table's columns that need it.
+func (j *judgement) columnRight(right, role string, needs func(standard string) bool, has func(foundColumn) bool) {
 	var missing []string
 	for _, standard := range outbox.Columns() {
 		name, isMapped := j.table.ColumnName(standard.Name)
-		if column, exists := j.found.columns[name]; isMapped && exists && isWritten(standard.Name) && !column.mayUpdate {
+		if column, exists := j.found.columns[name]; isMapped && exists && needs(standard.Name) && !has(column) {
 			quoted, _ := j.table.Column(standard.Name)
 			missing = append(missing, quoted)
 		}
 	}
 	if columns := strings.Join(missing, ", "); columns != "" {
-		j.fault("rights", "role "+role+" without UPDATE of "+columns,
-			"GRANT UPDATE ("+columns+") ON "+j.table.Identifier()+" TO "+role)
+		j.fault("rights", "role "+role+" without "+right+" of "+columns,
+			"GRANT "+right+" ("+columns+") ON "+j.table.Identifier()+" TO "+role)
+	}
+}
+
+// isFilled: outbox.Writer fills these columns.
+func (j *judgement) isFilled(standard string) bool {
+	switch standard {
+	case "status", "attempts", "available_at", "created_at", "operation_version":
+		return j.table.Mapped()
+	case "position", "payload_sha256", "last_error", "published_at", "stream", "stream_seq":
+		return false
+	default:
+		return true
 	}
 }
 

@@ -27,8 +27,8 @@ type foundColumn struct {
 	// labels of an enum, nil for another type.
 	labels                         []string
 	notNull, hasDefault, generated bool
-	// mayUpdate: this session's role may.
-	mayUpdate bool
+	// mayUpdate, mayInsert: this session's role may.
+	mayUpdate, mayInsert bool
 }
 
 type foundIndex struct {
@@ -51,7 +51,7 @@ const (
 			CASE WHEN b.kind = 'e' THEN ARRAY(SELECT e.enumlabel::text FROM pg_catalog.pg_enum e
 				WHERE e.enumtypid = b.oid ORDER BY e.enumsortorder) END,
 			a.attnotnull, a.atthasdef OR a.attidentity <> '', a.attgenerated <> '' OR a.attidentity = 'a',
-			has_column_privilege(a.attrelid, a.attnum, 'UPDATE')
+			has_column_privilege(a.attrelid, a.attnum, 'UPDATE'), has_column_privilege(a.attrelid, a.attnum, 'INSERT')
 		FROM pg_catalog.pg_attribute a CROSS JOIN LATERAL (
 			WITH RECURSIVE base AS (
 				SELECT t.oid, t.typtype, t.typbasetype, t.typtypmod, a.atttypmod AS modifier
@@ -91,7 +91,7 @@ func readTable(ctx context.Context, tx pgx.Tx, table outbox.Table) (*foundTable,
 	var column foundColumn
 	_, err = pgx.ForEachRow(rows, []any{
 		&name, &column.kind, &column.length, &column.labels, &column.notNull, &column.hasDefault, &column.generated,
-		&column.mayUpdate,
+		&column.mayUpdate, &column.mayInsert,
 	}, func() error {
 		found.columns[name] = column
 		column.labels = nil

@@ -96,10 +96,11 @@ func TestEmitPrintsJSON(t *testing.T) {
 	if err != nil || json.Unmarshal([]byte(out), &printed) != nil || printed.ID.String() != id || printed.OrgID != "acme" {
 		t.Fatalf("found %s, %v", out, err)
 	}
-	if _, err := run(t, databaseURL, "", "--org", "acme", "--type", "A", "--payload", `{ "a": 1 }`, "--id", id); err != nil {
+	again := []string{"--org", "acme", "--type", "A", "--id", id, "--payload"}
+	if _, err := run(t, databaseURL, "", append(again, `{ "a": 1 }`)...); err != nil {
 		t.Fatalf("the same again: %v", err)
 	}
-	_, err = run(t, databaseURL, "", "--org", "acme", "--type", "A", "--payload", `{"a":2}`, "--id", id)
+	_, err = run(t, databaseURL, "", append(again, `{"a":2}`)...)
 	if err == nil || !strings.Contains(err.Error(), "exists with another payload") {
 		t.Fatalf("another payload: %v", err)
 	}
@@ -133,8 +134,8 @@ func TestMistakesAreNamed(t *testing.T) {
 		}
 	}
 	var n int
-	if err := open(t, databaseURL).QueryRow(t.Context(), "SELECT count(*) FROM relayops.outbox_events").Scan(&n); err != nil ||
-		n != 0 {
+	err := open(t, databaseURL).QueryRow(t.Context(), "SELECT count(*) FROM relayops.outbox_events").Scan(&n)
+	if err != nil || n != 0 {
 		t.Errorf("found %d rows, %v", n, err)
 	}
 }
@@ -164,7 +165,8 @@ func TestEmitFollowsTheRelaysTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	arguments := []string{"--org", "acme", "--type", "A", "--payload", "1", "--data-dir", dir}
-	if _, err := run(t, "", "", arguments...); err == nil || !strings.Contains(err.Error(), "dev/default/a, dev/default/b") {
+	_, err := run(t, "", "", arguments...)
+	if err == nil || !strings.Contains(err.Error(), "dev/default/a, dev/default/b") {
 		t.Fatalf("two tables: %v", err)
 	}
 	if _, err := run(t, "", "", append(arguments, "--relay", "dev/default/a")...); err != nil {

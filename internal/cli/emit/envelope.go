@@ -37,7 +37,8 @@ func (f *flags) envelope(stdin io.Reader) (event.Envelope, error) {
 	envelope.EventVersion = f.version
 	envelope.AggregateType, envelope.AggregateID = f.aggregateType, f.aggregateID
 	envelope.CorrelationID, envelope.CausationID = f.correlationID, f.causationID
-	return envelope, envelope.Validate()
+	err = envelope.Validate()
+	return envelope, err
 }
 
 // readPayload reads no more than a payload may have, and one byte to tell.

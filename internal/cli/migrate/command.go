@@ -60,8 +60,7 @@ func newVerb(cmd *cobra.Command, run verb) *cobra.Command {
 
 // advise adds what to do about a database's error; the schema's own errors say it already.
 func advise(err error) error {
-	var refused *schema.PrivilegeError
-	if errors.As(err, &refused) {
+	if _, ok := errors.AsType[*schema.PrivilegeError](err); ok {
 		return err
 	}
 	return connect.Explain(err)

@@ -239,7 +239,10 @@ CREATE INDEX pipeline_executions_due ON relayops.pipeline_executions (pipeline_k
 CREATE INDEX pipeline_executions_leased ON relayops.pipeline_executions (pipeline_key, lease_until)
   WHERE state = 'RUNNING';
 CREATE INDEX pipeline_executions_event ON relayops.pipeline_executions (event_id);
-CREATE INDEX pipeline_executions_recent ON relayops.pipeline_executions (org_id, created_at);
+-- Lists are in the order of the ids, which are UUIDv7: the primary key serves them for all organisations.
+CREATE INDEX pipeline_executions_recent ON relayops.pipeline_executions (org_id, execution_id);
+-- A claim whose answer was lost is looked for by the name that it was made under.
+CREATE INDEX pipeline_executions_owned ON relayops.pipeline_executions (lease_owner) WHERE state = 'RUNNING';
 
 CREATE TABLE relayops.step_executions (
   execution_id  uuid        NOT NULL REFERENCES relayops.pipeline_executions ON DELETE CASCADE,
@@ -279,7 +282,7 @@ CREATE TABLE relayops.dead_letters (
 -- A message that could not be decoded has no execution: its place in the stream is its key.
 CREATE UNIQUE INDEX dead_letters_message ON relayops.dead_letters (pipeline_key, stream, stream_seq)
   WHERE execution_id IS NULL;
-CREATE INDEX dead_letters_recent ON relayops.dead_letters (org_id, created_at);
+CREATE INDEX dead_letters_recent ON relayops.dead_letters (org_id, dead_letter_id);
 CREATE INDEX dead_letters_event ON relayops.dead_letters (event_id);
 
 -- Envelopes of unfinished or dead executions whose outbox row is not there (pruned, or published by somebody else).
