@@ -69,7 +69,7 @@ func TestNATSFollowsRotatedCredentials(t *testing.T) {
 		t.Fatalf("opening fails while the Secret is missing: %v", err)
 	}
 	defer nc.Close()
-	eventually(t, "refused", func() bool { return nc.LastError() != nil })
+	eventually(t, "refused several times", func() bool { return nc.Stats().Reconnects >= 3 })
 	if text := Explain(nc.LastError()).Error(); !strings.Contains(text, "refused the credentials") {
 		t.Errorf("advice: %s", text)
 	}

@@ -47,8 +47,7 @@ func (r *Relay) batch(ctx context.Context, limit int) (result batchResult) {
 	var claim *outbox.Claim
 	defer func() {
 		if fault := recover(); fault != nil {
-			result.err = fmt.Errorf("panic: %v", fault)
-			r.log.Error("relay panicked; the batch is given back", "panic", fmt.Sprint(fault), "stack", string(debug.Stack()))
+			result.err = r.contained("the batch is given back", fault)
 			r.gate.pause(ReasonInternalError, result.err)
 		}
 		if claim != nil {

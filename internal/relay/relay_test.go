@@ -4,6 +4,9 @@ import (
 	"context"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"github.com/relayops/relayops/internal/runspec"
 )
 
@@ -67,10 +70,21 @@ func TestRelaysContend(t *testing.T) {
 		t.Run("", func(t *testing.T) {
 			w := newWorld(t)
 			w.insertMany(2000)
+			var all []*running
 			for range relays {
-				w.run(func(spec *runspec.Relay) { spec.BatchSize = 7 })
+				all = append(all, w.run(func(spec *runspec.Relay) { spec.BatchSize = 7 }))
 			}
 			w.waitPublished(2000)
+			for _, r := range all {
+				r.Stop()
+				for name, collector := range map[string]prometheus.Collector{
+					"claims_lost_total": r.metrics.claimsLost, "duplicates_total": r.metrics.duplicates.WithLabelValues("verified"),
+				} {
+					if got := testutil.ToFloat64(collector); got != 0 {
+						t.Errorf("%s is %v: relays took each other's rows", name, got)
+					}
+				}
+			}
 			w.onceEach()
 			w.noAttempts()
 		})

@@ -169,8 +169,7 @@ func (r *Relay) probe(ctx context.Context) (Reason, error) {
 func (r *Relay) checkServers(ctx context.Context) (reason Reason, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			r.log.Error("relay panicked", "panic", fmt.Sprint(fault), "stack", string(debug.Stack()))
-			reason, err = ReasonInternalError, fmt.Errorf("panic: %v", fault)
+			reason, err = ReasonInternalError, r.contained("tried again", fault)
 		}
 	}()
 	if reason, err := r.checkSchema(ctx); reason != "" {
