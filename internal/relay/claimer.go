@@ -3,8 +3,6 @@ package relay
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/relayops/relayops/internal/connect"

@@ -2,8 +2,6 @@ package relay
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
