@@ -40,7 +40,8 @@ func (b *bench) startRelayOf(ctx context.Context, build rig.Build, stream runspe
 }
 
 // startWorker runs one worker of a pipeline, and returns when it is ready.
-func (b *bench) startWorker(ctx context.Context, stream runspec.Stream, pipeline engine.Definition) (*rig.Process, error) {
+func (b *bench) startWorker(ctx context.Context, stream runspec.Stream, pipeline engine.Definition,
+) (*rig.Process, error) {
 	return b.startWorkerOf(ctx, rig.Current, stream, pipeline)
 }
 
@@ -52,7 +53,7 @@ func (b *bench) startWorkerOf(ctx context.Context, build rig.Build, stream runsp
 	}
 	return b.rig.StartWorker(ctx, build, runspec.Worker{
 		PipelineKey: "bench/bench/orders",
-		Database:    runspec.Database{URL: databaseURL, MaxConnections: int32(min(b.plan.concurrency+4, 100))}, //nolint:gosec // Bounded.
+		Database:    runspec.Database{URL: databaseURL, MaxConnections: int32(min(b.plan.concurrency+4, 100))},
 		NATS:        runspec.NATS{URL: b.rig.NATSURL()},
 		Stream:      stream,
 		Consumer:    "bench-orders",
@@ -79,7 +80,8 @@ func pipelineOf(nodes int) engine.Definition {
 			Config: json.RawMessage(`{"output": {"order": "{{payload.orderId}}", "amount": "{{payload.amount}}"}}`),
 		}
 		if n == nodes-1 {
-			node.Type, node.Config = "set-status", json.RawMessage(`{"statusTag": "success", "phase": "order.post", "name": "done"}`)
+			node.Type = "set-status"
+			node.Config = json.RawMessage(`{"statusTag": "success", "phase": "order.post", "name": "done"}`)
 		}
 		definition.Nodes = append(definition.Nodes, node)
 		definition.Edges = append(definition.Edges, engine.Edge{From: definition.Nodes[n-1].ID, To: node.ID})

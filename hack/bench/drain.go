@@ -103,9 +103,10 @@ func (b *bench) relayContender() contender {
 func (b *bench) relays() []contender {
 	relays := []contender{b.relayContender()}
 	if b.options.baseline != "" {
-		relays = append(relays, contender{name: baselineRelay, start: func(ctx context.Context, stream runspec.Stream) (*rig.Process, error) {
+		start := func(ctx context.Context, stream runspec.Stream) (*rig.Process, error) {
 			return b.startRelayOf(ctx, rig.Baseline, stream)
-		}})
+		}
+		relays = append(relays, contender{name: baselineRelay, start: start})
 	}
 	return relays
 }
@@ -197,7 +198,7 @@ func (b *bench) watchDrain(ctx context.Context, process *rig.Process, name strin
 			return false, err
 		}
 		first = info.State.FirstTime
-		return info.State.LastSeq >= uint64(events), nil //nolint:gosec // Not negative.
+		return info.State.LastSeq >= uint64(events), nil
 	})
 	if err != nil {
 		return drained{}, err

@@ -54,7 +54,8 @@ func (b *bench) idleCost(ctx context.Context) (err error) {
 		return err
 	}
 	for i, program := range []string{"relay", "worker"} {
-		b.report.Add("idle/"+program+"/cpu", 100*(after[i]-before[i]).Seconds()/took.Seconds(), "%-of-a-core", figures.AtMost(1))
+		share := (after[i] - before[i]).Seconds() / took.Seconds()
+		b.report.Add("idle/"+program+"/cpu", 100*share, "%-of-a-core", figures.AtMost(1))
 	}
 	return b.reportIdleQueries(ctx, took)
 }

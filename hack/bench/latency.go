@@ -71,7 +71,8 @@ func (b *bench) latency(ctx context.Context) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", c.name, err)
 			}
-			b.logf("latency: %s p50 %.2f ms, p99 %.2f ms", c.name, figures.Quantile(d.fromCommit, 0.5), figures.Quantile(d.fromCommit, 0.99))
+			b.logf("latency: %s p50 %.2f ms, p99 %.2f ms", c.name,
+				figures.Quantile(d.fromCommit, 0.5), figures.Quantile(d.fromCommit, 0.99))
 			results[c.name] = append(results[c.name], d)
 		}
 	}
@@ -204,7 +205,8 @@ func (b *bench) producer(ctx context.Context, events int, how wakeUp) (_ *load.P
 		}
 		return load.New(pool, events, b.plan.payload, ping), pool.Close, nil
 	default:
-		pinger := outbox.NewPinger(pool, outbox.OnPingError(func(err error) { b.logf("ping: %v", err) }))
+		failed := outbox.OnPingError(func(err error) { b.logf("ping: %v", err) })
+		pinger := outbox.NewPinger(pool, failed) //nolint:contextcheck // It ends with Close.
 		return load.New(pool, events, b.plan.payload, pinger.Ping), func() { pinger.Close(); pool.Close() }, nil
 	}
 }
@@ -243,14 +245,15 @@ func measure(times []load.Committed, ids []uuid.UUID, ends map[uuid.UUID]time.Ti
 }
 
 // publications waits until the stream has every event, and gives when the broker stored each.
-func (b *bench) publications(ctx context.Context, process *rig.Process, name string, events int) (map[uuid.UUID]time.Time, error) {
+func (b *bench) publications(ctx context.Context, process *rig.Process, name string, events int,
+) (map[uuid.UUID]time.Time, error) {
 	stream, err := b.rig.JetStream.Stream(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", name, err)
 	}
 	err = process.Await(ctx, "every event to be published", 20*time.Millisecond, func() (bool, error) {
 		info, err := stream.Info(ctx)
-		return err == nil && info.State.Msgs >= uint64(events), err //nolint:gosec // Not negative.
+		return err == nil && info.State.Msgs >= uint64(events), err
 	})
 	if err != nil {
 		return nil, err

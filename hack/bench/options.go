@@ -24,7 +24,8 @@ type plan struct {
 	backlog, payload, batch, claimers int
 	// executions is how many events the worker's benchmarks have, concurrency its executions at once.
 	executions, concurrency int
-	// rate, latencyFor and latencyRounds are the open loop of the latencies; memoryRate and memoryFor that of the memory benchmark.
+	// rate, latencyFor and latencyRounds are the open loop of the latencies; memoryRate and memoryFor that of the
+	// memory benchmark.
 	rate          float64
 	latencyFor    time.Duration
 	latencyRounds int
@@ -102,8 +103,9 @@ func parseOptions(args []string, usage io.Writer) (options, error) {
 		flag       string
 		value, max int
 	}{
-		{"rounds", o.rounds, 100}, {"backlog", o.backlog, 1_000_000}, {"payload", o.payload, 1 << 20}, {"batch", o.batch, 10_000},
-		{"claimers", o.claimers, 16}, {"executions", o.executions, 1_000_000}, {"concurrency", o.concurrency, 1000},
+		{"rounds", o.rounds, 100}, {"backlog", o.backlog, 1_000_000}, {"payload", o.payload, 1 << 20},
+		{"batch", o.batch, 10_000}, {"claimers", o.claimers, 16},
+		{"executions", o.executions, 1_000_000}, {"concurrency", o.concurrency, 1000},
 	} {
 		if number.value < 1 || number.value > number.max {
 			return options{}, fmt.Errorf("-%s: found %d, allowed: 1 to %d", number.flag, number.value, number.max)

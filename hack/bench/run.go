@@ -76,11 +76,12 @@ func run(ctx context.Context, args []string, out, logs io.Writer) (err error) {
 	b.report.Began, b.report.Quick = time.Now().UTC().Truncate(time.Second), options.quick
 	b.logf("set up: build, PostgreSQL, nats-server")
 	if b.rig, err = rig.Start(ctx, rig.Options{
-		SyncAlways: options.syncAlways, Programs: programsOf(options.names), Baseline: options.baseline, ProfileDir: options.profileDir,
+		SyncAlways: options.syncAlways, Programs: programsOf(options.names),
+		Baseline: options.baseline, ProfileDir: options.profileDir,
 	}); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.rig.Close()) }()
+	defer func() { err = errors.Join(err, b.rig.Close()) }() //nolint:contextcheck // Also after ctx has ended.
 	if b.report.Machine, err = b.describeMachine(ctx); err != nil {
 		return err
 	}
@@ -129,7 +130,8 @@ func (b *bench) describeMachine(ctx context.Context) (figures.Machine, error) {
 	if err := b.rig.Database.QueryRow(ctx, "SHOW server_version").Scan(&machine.PostgreSQL); err != nil {
 		return machine, fmt.Errorf("ask PostgreSQL for its version: %w", err)
 	}
-	return machine, rig.DescribeHardware(&machine)
+	err := rig.DescribeHardware(&machine)
+	return machine, err
 }
 
 func collect[T any](results []T, value func(T) float64) figures.Series {

@@ -14,6 +14,7 @@ func undisturbed[T trial](b *bench, take func() (T, error)) (T, error) {
 		if err != nil || result.neighbours() <= b.options.quiet || try == tries {
 			return result, err
 		}
-		b.logf("others kept %.2f cores busy during this trial (more than %.2f): once more", result.neighbours(), b.options.quiet)
+		b.logf("others kept %.2f cores busy during this trial (more than %.2f): once more",
+			result.neighbours(), b.options.quiet)
 	}
 }

@@ -27,7 +27,8 @@ const due = `SELECT ` + columns + ` FROM relayops.outbox_events
 	WHERE status = 'PENDING' AND available_at <= now() ORDER BY available_at, position LIMIT $1 FOR UPDATE SKIP LOCKED`
 
 // mark finds the rows by their place: they are locked, so it cannot change, and no index is needed.
-const mark = `UPDATE relayops.outbox_events o SET status = 'PUBLISHED', published_at = now(), stream = $1, stream_seq = m.sequence
+const mark = `UPDATE relayops.outbox_events o
+	SET status = 'PUBLISHED', published_at = now(), stream = $1, stream_seq = m.sequence
 	FROM unnest($2::tid[], $3::bigint[]) AS m(place, sequence) WHERE o.ctid = m.place`
 
 // inTransaction claims, publishes and marks one batch in one transaction, and gives its size.
@@ -128,7 +129,7 @@ func (c *claimer) publish(ctx context.Context) error {
 	for _, future := range c.acks {
 		select {
 		case ack := <-future.Ok():
-			c.sequences = append(c.sequences, int64(ack.Sequence)) //nolint:gosec // Sequences stay far below 2^63.
+			c.sequences = append(c.sequences, int64(ack.Sequence))
 		case err := <-future.Err():
 			return fmt.Errorf("publish: %w", err)
 		case <-timeout:

@@ -12,7 +12,8 @@ import (
 const fillStatement = `INSERT INTO relayops.outbox_events (org_id, event_type, aggregate_type, aggregate_id, payload)
 	SELECT 'bench-' || n % $2::integer, $3::text, 'Order', 'order-' || n,
 		jsonb_build_object('amount', n % 1000 + 0.5, 'orderId', 'order-' || n, 'filling',
-			left((SELECT string_agg(md5(n || ':' || part), '') FROM generate_series(1, $4::integer / 32 + 1) part), $4::integer - 60))
+			left((SELECT string_agg(md5(n || ':' || part), '') FROM generate_series(1, $4::integer / 32 + 1) part),
+				$4::integer - 60))
 	FROM generate_series(1, $1::integer) n`
 
 // Backlog commits n events of about size bytes of payload in one transaction, and gives the time of the commit.

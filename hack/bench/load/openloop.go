@@ -61,7 +61,7 @@ func (l OpenLoop) Run(ctx context.Context) ([]Committed, error) {
 
 // schedule gives for each event how long after the beginning it is wanted: exponential gaps. Pure.
 func (l OpenLoop) schedule() []time.Duration {
-	random := rand.New(rand.NewPCG(l.Seed, 1)) //nolint:gosec // A schedule, not a secret.
+	random := rand.New(rand.NewPCG(l.Seed, 1))
 	at := make([]time.Duration, l.Events)
 	sum := 0.0
 	for n := range at {

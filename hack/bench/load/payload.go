@@ -19,7 +19,8 @@ func Org(n int) string { return fmt.Sprintf("bench-%d", n%Orgs) }
 // Payload is a JSON document of the given size in bytes (at least 120), as jsonb prints it, so that the size in the
 // outbox and on the wire is the same. Its filling does not compress.
 func Payload(n, size int, random *rand.Rand) json.RawMessage {
-	head := fmt.Sprintf(`{"amount": %d.5, "orderId": "order-%d", "customer": {"name": "Ada", "country": "GB"}, "filling": "`, n%1000, n)
+	const start = `{"amount": %d.5, "orderId": "order-%d", "customer": {"name": "Ada", "country": "GB"}, "filling": "`
+	head := fmt.Sprintf(start, n%1000, n)
 	const tail = `"}`
 	filling := make([]byte, max(0, (size-len(head)-len(tail)+1)/2))
 	for i := range filling {

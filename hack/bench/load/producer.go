@@ -50,7 +50,7 @@ func PlainInsert(pool *pgxpool.Pool, events, payload int) *Producer {
 // Commit commits the n-th event, and gives the time when the commit had returned; it is what an [OpenLoop] calls. Each
 // number is used once.
 func (p *Producer) Commit(ctx context.Context, n int) (time.Time, error) {
-	random := rand.New(rand.NewPCG(uint64(n), 2)) //nolint:gosec // A filling, not a secret; n is not negative.
+	random := rand.New(rand.NewPCG(uint64(n), 2))
 	envelope, err := event.New(Org(n), EventType, Payload(n, p.payload, random))
 	if err != nil {
 		return time.Time{}, err

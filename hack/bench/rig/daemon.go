@@ -46,7 +46,8 @@ func (r *Rig) StartWorker(ctx context.Context, build Build, spec runspec.Worker)
 	return r.startDaemon(ctx, build, "worker", spec, address)
 }
 
-func (r *Rig) startDaemon(ctx context.Context, build Build, program string, spec any, address string) (*Process, error) {
+func (r *Rig) startDaemon(ctx context.Context, build Build, program string, spec any, address string,
+) (*Process, error) {
 	document, err := json.MarshalIndent(spec, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("write the specification of %s: %w", program, err)
@@ -80,7 +81,8 @@ func (r *Rig) command(build Build, program, spec string) (*exec.Cmd, error) {
 		if build == Baseline {
 			checkout = r.options.Baseline
 		}
-		return exec.Command(filepath.Join(r.binaries(checkout), program), "--spec", spec), nil //nolint:noctx,gosec // Process.Stop ends it.
+		binary := filepath.Join(r.binaries(checkout), program)
+		return exec.Command(binary, "--spec", spec), nil //nolint:noctx,gosec // Process.Stop ends it; it is built here.
 	}
 	p := profiled{Program: program, Spec: spec}
 	p.CPU, p.Heap = r.profileFiles(program)

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -60,7 +61,7 @@ type Rig struct {
 // Start sets a rig up. On an error everything that was started is stopped again.
 func Start(ctx context.Context, options Options) (_ *Rig, err error) {
 	r := &Rig{options: options}
-	defer func() {
+	defer func() { //nolint:contextcheck // Closed also after ctx has ended.
 		if err != nil {
 			err = errors.Join(err, r.Close())
 		}
@@ -68,7 +69,8 @@ func Start(ctx context.Context, options Options) (_ *Rig, err error) {
 	if r.Dir, err = os.MkdirTemp("", "relayops-bench-"); err != nil {
 		return nil, fmt.Errorf("make the benchmark's directory: %w", err)
 	}
-	if err := os.Chmod(r.Dir, 0o755); err != nil { //nolint:gosec // PostgreSQL may run as another user and has to enter it.
+	// PostgreSQL may run as another user, who has to enter it.
+	if err := os.Chmod(r.Dir, 0o755); err != nil { //nolint:gosec // See above.
 		return nil, fmt.Errorf("open the benchmark's directory to PostgreSQL: %w", err)
 	}
 	if err := r.build(ctx, "", options.Programs); err != nil {
@@ -199,14 +201,8 @@ func (r *Rig) empty(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list tables: %w", err)
 	}
-	statement := "TRUNCATE "
-	for i, table := range tables {
-		if i > 0 {
-			statement += ", "
-		}
-		statement += table
-	}
-	if _, err := r.Database.Exec(ctx, statement+" RESTART IDENTITY CASCADE"); err != nil {
+	truncate := "TRUNCATE " + strings.Join(tables, ", ") + " RESTART IDENTITY CASCADE"
+	if _, err := r.Database.Exec(ctx, truncate); err != nil {
 		return fmt.Errorf("empty the tables: %w", err)
 	}
 	return r.Checkpoint(ctx)
