@@ -25,7 +25,7 @@ func TestDumpAndRestore(t *testing.T) {
 		{filepath.Join(bin, "pg_dump"), "--format=custom", "--file", dump, from},
 		{filepath.Join(bin, "pg_restore"), "--exit-on-error", "--no-owner", "--dbname", to, dump},
 	} {
-		cmd := osexec.CommandContext(t.Context(), command[0], command[1:]...) //nolint:gosec // The server's own programs.
+		cmd := osexec.CommandContext(t.Context(), command[0], command[1:]...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", command[0], err, out)
 		}

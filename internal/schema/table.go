@@ -44,8 +44,8 @@ const (
 )
 
 // CheckTable checks that a table of the application's own can serve as the outbox, and that this session's role may
-// use it as a relay or a worker does. The error is a [TableError] with every fault, each missing or mistyped column named; warnings
-// are what makes the table slow or keeps producers out, and keep no relay from working.
+// use it as a relay or a worker does. The error is a [TableError] with every fault, each missing or mistyped column
+// named; warnings are what makes the table slow or keeps producers out, and keep no relay from working.
 //
 // Of relayops.outbox_events it checks the rights alone: [Check] has looked at its columns.
 //
