@@ -16,7 +16,9 @@ import (
 
 // contender is a program that empties the outbox: the relay, or a loop written by hand.
 type contender struct {
-	name  string
+	name string
+	// bare: its messages have no envelope.
+	bare  bool
 	start func(ctx context.Context, stream runspec.Stream) (*rig.Process, error)
 }
 
@@ -56,7 +58,7 @@ func (b *bench) relayDrain(ctx context.Context) error {
 		b.reportDrain(c.name, results[c.name])
 	}
 	relay := rates(results["relay"])
-	best := slices.MaxFunc(loops, func(x, y contender) int {
+	best := slices.MaxFunc(whole(loops), func(x, y contender) int {
 		if rates(results[x.name]).Median() < rates(results[y.name]).Median() {
 			return -1
 		}
@@ -113,8 +115,14 @@ func (b *bench) relays() []contender {
 
 const baselineRelay = "relay-baseline"
 
+// whole are the loops whose messages a consumer can use.
+func whole(loops []contender) []contender {
+	return slices.DeleteFunc(slices.Clone(loops), func(c contender) bool { return c.bare })
+}
+
 // handLoops are the loops that the relay is compared with. All record stream and sequence as the relay does. Those
-// called bare send an id and the payload, and no envelope: less than any consumer of ours could use, and so a limit.
+// called bare send an id and the payload, and no envelope, which is less than a consumer needs: a limit to look at, and
+// not what the bar is about.
 func (b *bench) handLoops() []contender {
 	kinds := []limit.Spec{
 		{Layout: limit.Transaction, Claimers: 1, Envelope: true},
@@ -131,7 +139,7 @@ func (b *bench) handLoops() []contender {
 		if !kind.Envelope {
 			name += "-bare"
 		}
-		contenders[i] = contender{name: name, start: func(_ context.Context, stream runspec.Stream) (*rig.Process, error) {
+		contenders[i] = contender{name: name, bare: !kind.Envelope, start: func(_ context.Context, stream runspec.Stream) (*rig.Process, error) {
 			kind.Stream, kind.Prefix, kind.Batch = stream.Name, stream.SubjectPrefix, b.plan.batch
 			return b.rig.StartLoop(name, kind)
 		}}
