@@ -25,18 +25,18 @@ type Filter struct {
 // States are the states of an execution.
 var States = []string{"RUNNING", "RETRY", "SUCCEEDED", "DEAD_LETTERED", "CANCELLED"}
 
-// Executions lists executions, the newest first.
+// Executions lists executions, the newest first, by the time in their ids.
 func Executions(ctx context.Context, db DB, filter Filter) ([]Execution, error) {
 	where, args := filter.conditions("state", filter.State)
 	return list(ctx, db, `SELECT`+executionColumns+` FROM relayops.pipeline_executions WHERE `+where+`
-		ORDER BY created_at DESC, execution_id DESC LIMIT $1`, args, scanExecution)
+		ORDER BY execution_id DESC LIMIT $1`, args, scanExecution)
 }
 
-// DeadLetters lists dead letters, the newest first.
+// DeadLetters lists dead letters, the newest first, by the time in their ids.
 func DeadLetters(ctx context.Context, db DB, filter Filter) ([]DeadLetter, error) {
 	where, args := filter.conditions("code", filter.Code)
 	return list(ctx, db, `SELECT`+deadLetterColumns+` FROM relayops.dead_letters WHERE `+where+`
-		ORDER BY created_at DESC, dead_letter_id DESC LIMIT $1`, args, scanDeadLetter)
+		ORDER BY dead_letter_id DESC LIMIT $1`, args, scanDeadLetter)
 }
 
 // DeadLetterByID reads one dead letter, nil if there is none of this id.

@@ -1,6 +1,7 @@
 package trace_test
 
 import (
+	"fmt"
 	"errors"
 	"slices"
 	"testing"
@@ -202,9 +203,9 @@ func TestListsAreFilteredAndNewestFirst(t *testing.T) {
 		{"acme", "dev/default/reorder-post", "SUCCEEDED"},
 	} {
 		exec(t, pool, `INSERT INTO relayops.pipeline_executions (execution_id, org_id, pipeline_key, event_id,
-			operation_version, event_type, payload_sha256, revision, state, occurred_at, created_at)
-			VALUES (gen_random_uuid(), $1, $2, gen_random_uuid(), 1, 'T', '\x00', 'r', $3, now(),
-			'2026-12-01'::timestamptz + make_interval(secs => $4))`, row.org, row.key, row.state, i)
+			operation_version, event_type, payload_sha256, revision, state, occurred_at)
+			VALUES ($4, $1, $2, gen_random_uuid(), 1, 'T', '\x00', 'r', $3, now())`,
+			row.org, row.key, row.state, fmt.Sprintf("01a22fb7-0000-7000-8000-00000000000%d", i))
 	}
 	for _, test := range []struct {
 		name   string

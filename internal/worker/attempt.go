@@ -185,7 +185,10 @@ func (w *Worker) record(end *attemptEnd) execution.State {
 		w.metrics.ended(outcomeLeaseLost, took)
 		return ""
 	case err != nil:
-		end.log.Warn("the end of an attempt is not recorded: it will be taken over", "error", connect.Explain(err))
+		// The text of a refusal may quote a value of the event.
+		end.log.Warn("the end of an attempt is not recorded: it will be taken over",
+			"refused", errors.Is(err, execution.ErrRefused))
+		end.log.Debug("the end of an attempt is not recorded", "error", connect.Explain(err))
 		return ""
 	}
 	w.report(end, state)
