@@ -1,8 +1,8 @@
 package trace_test
 
 import (
-	"fmt"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
