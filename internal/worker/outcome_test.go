@@ -127,9 +127,9 @@ func TestDeadlineIsCheckedAtTheClaim(t *testing.T) {
 }
 
 func TestPipelineTimeoutCountsExecutingTime(t *testing.T) {
-	stuck := make(chan struct{})
-	service := newERP(t, func(_ int, _ string, w http.ResponseWriter) { <-stuck })
-	defer close(stuck)
+	var stuck *gate
+	service := newERP(t, func(_ int, _ string, _ http.ResponseWriter) { stuck.wait() })
+	stuck = newGate(t)
 	w := newWorld(t, erpDefinition(service.URL), func(s *runspec.Worker) {
 		s.StepTimeout, s.PipelineTimeout = runspec.Duration(400*time.Millisecond), runspec.Duration(600*time.Millisecond)
 		s.MaxAttempts, s.MaxDeliver = 10, 20

@@ -19,6 +19,8 @@ import (
 const (
 	// sweepChunk is how many messages are compared with the ledger at once.
 	sweepChunk = 500
+	// sweepTime bounds one sweep; the next one goes on where it ended.
+	sweepTime = time.Minute
 	// advisoriesWaiting bounds the advisories that wait to be handled; the sweep finds what is dropped.
 	advisoriesWaiting = 256
 )
@@ -107,7 +109,11 @@ func (w *Worker) accountFor(ctx context.Context, seq uint64) error {
 }
 
 // sweep compares the stream with the ledger, from where the last sweep ended up to where the broker delivers nothing
-// more. One of the pipeline's workers does it in each interval.
+// more, or has had long enough to. One of the pipeline's workers does it in each interval.
+//
+// The broker does not tell what it gave up on: its ack floor may stay below such a message as long as later ones are
+// in work. But a message that was delivered long ago and is in nobody's record may be put into the ledger whatever the
+// broker still does with it: delivered once more, it is found there.
 func (w *Worker) sweep(ctx context.Context) error {
 	subscription, err := w.ledger.BeginSweep(ctx, w.spec.SweepInterval.Std()*3/4)
 	if err != nil || subscription == nil {
@@ -117,11 +123,11 @@ func (w *Worker) sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	end := info.AckFloor.Stream
-	if end <= subscription.SweptSeq {
+	reach := reachOf(info, w.now().Add(-patience*w.spec.LeaseDuration.Std()))
+	if reach.last <= subscription.SweptSeq {
 		return nil
 	}
-	return w.readStream(ctx, subscription.SweptSeq+1, end, func(chunk []seenMessage, upTo uint64) error {
+	return w.readStream(ctx, subscription.SweptSeq+1, reach, func(chunk []seenMessage, upTo uint64) error {
 		if err := w.account(ctx, *subscription, chunk); err != nil {
 			return err
 		}
@@ -134,52 +140,78 @@ func (w *Worker) sweep(ctx context.Context) error {
 	})
 }
 
+// patience is for how many lengths of a lease a message may be in work without a record.
+const patience = 4
+
+// sweepReach is how far a sweep may go: up to settled, and further to last through messages from before the time.
+type sweepReach struct {
+	settled, last uint64
+	before        time.Time
+}
+
+func reachOf(info *jetstream.ConsumerInfo, before time.Time) sweepReach {
+	reach := sweepReach{settled: info.AckFloor.Stream, last: info.Delivered.Stream, before: before}
+	if info.NumAckPending == 0 {
+		reach.settled = reach.last
+	}
+	return reach
+}
+
+func (r sweepReach) holds(meta *jetstream.MsgMetadata) bool {
+	seq := meta.Sequence.Stream
+	return seq <= r.settled || seq <= r.last && meta.Timestamp.Before(r.before)
+}
+
 // seenMessage is a message's place and headers.
 type seenMessage struct {
 	place  execution.Message
 	header nats.Header
 }
 
-// readStream reads the headers of the consumer's messages from first to last, and gives them in chunks, each with the
-// sequence up to which everything is seen then.
-func (w *Worker) readStream(ctx context.Context, first, last uint64,
+// readStream reads the headers of the consumer's messages from first on as far as reach holds, and gives them in
+// chunks, each with the sequence up to which everything is seen then.
+func (w *Worker) readStream(ctx context.Context, first uint64, reach sweepReach,
 	see func(chunk []seenMessage, upTo uint64) error,
 ) error {
+	ctx, cancel := context.WithTimeout(ctx, sweepTime)
+	defer cancel()
+	fail := func(err error) error { return fmt.Errorf("read stream %s: %w", w.spec.Stream.Name, err) }
 	reader, err := w.js.OrderedConsumer(ctx, w.spec.Stream.Name, jetstream.OrderedConsumerConfig{
 		FilterSubjects: w.filterSubjects(), DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: first,
-		HeadersOnly: true, InactiveThreshold: askTimeout, MaxResetAttempts: 1,
+		HeadersOnly: true, InactiveThreshold: askTimeout,
 	})
 	if err != nil {
-		return fmt.Errorf("read stream %s: %w", w.spec.Stream.Name, err)
+		return fail(err)
 	}
-	for {
-		batch, err := reader.FetchNoWait(sweepChunk)
+	left := reader.CachedInfo().NumPending
+	messages, err := reader.Messages(jetstream.PullMaxMessages(sweepChunk))
+	if err != nil {
+		return fail(err)
+	}
+	defer messages.Stop()
+	var chunk []seenMessage
+	for left > 0 {
+		msg, err := messages.Next(jetstream.NextContext(ctx))
 		if err != nil {
-			return fmt.Errorf("read stream %s: %w", w.spec.Stream.Name, err)
+			return fail(err)
 		}
-		var chunk []seenMessage
-		received, beyond := 0, false
-		for msg := range batch.Messages() {
-			received++
-			meta, err := msg.Metadata()
-			if err != nil {
-				return fmt.Errorf("read stream %s: %w", w.spec.Stream.Name, err)
+		meta, err := msg.Metadata()
+		if err != nil {
+			return fail(err)
+		}
+		if !reach.holds(meta) {
+			return see(chunk, min(meta.Sequence.Stream-1, reach.last))
+		}
+		place := execution.Message{Stream: meta.Stream, Seq: meta.Sequence.Stream}
+		chunk = append(chunk, seenMessage{place: place, header: msg.Headers()})
+		if left = meta.NumPending; len(chunk) == sweepChunk {
+			if err := see(chunk, place.Seq); err != nil {
+				return err
 			}
-			if beyond = beyond || meta.Sequence.Stream > last; !beyond {
-				place := execution.Message{Stream: meta.Stream, Seq: meta.Sequence.Stream}
-				chunk = append(chunk, seenMessage{place: place, header: msg.Headers()})
-			}
-		}
-		if err := batch.Error(); err != nil {
-			return fmt.Errorf("read stream %s: %w", w.spec.Stream.Name, err)
-		}
-		if beyond || received < sweepChunk {
-			return see(chunk, last)
-		}
-		if err := see(chunk, chunk[len(chunk)-1].place.Seq); err != nil {
-			return err
+			chunk = nil
 		}
 	}
+	return see(chunk, reach.last)
 }
 
 // account makes sure that each message has an execution or a dead letter, unless it is none of this pipeline's.

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 const (
 	testStream = "RELAYOPS"
-	waitLimit  = 30 * time.Second
+	waitLimit  = time.Minute
 )
 
 // world is a database, a broker with the stream, and what a relay would do.
@@ -333,6 +333,22 @@ func (e *erp) callsFor(order string) []call {
 	}
 	return found
 }
+
+// gate blocks those who wait at it until it is opened, at the test's end at the latest.
+type gate struct {
+	once   sync.Once
+	opened chan struct{}
+}
+
+func newGate(t *testing.T) *gate {
+	g := &gate{opened: make(chan struct{})}
+	t.Cleanup(g.open)
+	return g
+}
+
+func (g *gate) open() { g.once.Do(func() { close(g.opened) }) }
+
+func (g *gate) wait() { <-g.opened }
 
 func ok(_ int, _ string, w http.ResponseWriter) { w.WriteHeader(http.StatusOK) }
 
