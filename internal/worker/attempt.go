@@ -136,7 +136,7 @@ func refusedRecord(err error) bool {
 
 // refusal is the permanent failure of an attempt whose record was refused.
 func refusal(steps []engine.Step, err error) *engine.Failure {
-	failure := engine.Permanent(engine.CodeOutputTooLarge, err)
+	failure := engine.Permanent(engine.CodePermanentError, err)
 	if !errors.Is(err, execution.ErrRefused) {
 		failure.Code = engine.CodeEventRefused
 	}

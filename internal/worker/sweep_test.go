@@ -252,6 +252,10 @@ func TestSweepReachesBeyondWorkInHand(t *testing.T) {
 	if err := again.Nak(); err != nil {
 		t.Fatal(err)
 	}
+	// The broker gives it up at the next pull, and nobody listens to its advisory.
+	if _, err := consumer.Next(jetstream.FetchMaxWait(100 * time.Millisecond)); err == nil {
+		t.Fatal("a third delivery")
+	}
 	w.start()
 	w.awaitState("acme", given.ID, "SUCCEEDED")
 	if took := time.Since(began); took < time.Second {
