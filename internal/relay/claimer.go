@@ -14,7 +14,9 @@ import (
 // at most. One larger payload is held alone.
 func batchBytes(claimers int) int { return max(1<<20, min(4<<20, (16<<20)/claimers)) }
 
-// claimer claims and publishes batches after each wake-up, as long as there is more.
+// claimer claims and publishes batches after each wake-up until nothing is due. A batch that was not full is followed
+// by another claim all the same: what was committed meanwhile need not wait for its ping, or for the poll if nobody
+// pings.
 func (r *Relay) claimer(ctx context.Context) {
 	for {
 		select {
@@ -24,7 +26,7 @@ func (r *Relay) claimer(ctx context.Context) {
 		}
 		for ctx.Err() == nil && r.gate.isOpen() {
 			result := r.batch(ctx, r.spec.BatchSize)
-			if result.err != nil || !result.full {
+			if result.err != nil || result.rows == 0 {
 				break
 			}
 		}
@@ -34,7 +36,6 @@ func (r *Relay) claimer(ctx context.Context) {
 // batchResult is what a batch tells its caller. After an err the gate is shut, or only the claim was lost.
 type batchResult struct {
 	rows, published int
-	full            bool
 	err             error
 }
 
@@ -91,7 +92,7 @@ func (r *Relay) batch(ctx context.Context, limit int) (result batchResult) {
 	}
 	crashpoint.Here(crashpoint.AfterMark)
 	r.record(&j, len(claim.Rows), r.now().Sub(started))
-	return batchResult{rows: len(claim.Rows), published: len(j.marks.Published), full: claim.Full, err: j.err}
+	return batchResult{rows: len(claim.Rows), published: len(j.marks.Published), err: j.err}
 }
 
 // limit keeps a claim from locking more rows than it may hold.

@@ -81,42 +81,24 @@ var (
 	errIDTaken = errors.New("message id taken")
 )
 
-// Codes of the JetStream API, from the server's errors.json, for which nats.go has no constant.
-const (
-	apiAccountResourcesExceeded jetstream.ErrorCode = 10002
-	apiClusterNotAvailable      jetstream.ErrorCode = 10008
-	apiClusterNotLeader         jetstream.ErrorCode = 10009
-	apiInsufficientResources    jetstream.ErrorCode = 10023
-	apiMemoryExceeded           jetstream.ErrorCode = 10028
-	apiStorageExceeded          jetstream.ErrorCode = 10047
-	apiExpectedStreamMismatch   jetstream.ErrorCode = 10060
-	apiStoreFailed              jetstream.ErrorCode = 10077
-	apiHeadersTooLarge          jetstream.ErrorCode = 10097
-	apiStreamSealed             jetstream.ErrorCode = 10109
-	apiStreamOffline            jetstream.ErrorCode = 10118
-	apiDuplicateInProcess       jetstream.ErrorCode = 10158
-	apiTooManyRequests          jetstream.ErrorCode = 10167
-	apiStreamOfflineReason      jetstream.ErrorCode = 10194
-)
-
 var apiVerdicts = map[jetstream.ErrorCode]verdict{
-	jetstream.JSErrCodeStreamMessageExceedsMaximum: eventSpecific(outbox.CodeMessageTooLarge),
-	apiHeadersTooLarge:                               eventSpecific(outbox.CodeHeadersTooLarge),
+	jetstream.JSErrCodeStreamMessageExceedsMaximum:   eventSpecific(outbox.CodeMessageTooLarge),
+	stream.CodeHeadersTooLarge:                       eventSpecific(outbox.CodeHeadersTooLarge),
 	jetstream.JSErrCodeStreamNotFound:                brokerWide(ReasonStreamMissing),
-	apiExpectedStreamMismatch:                        brokerWide(ReasonStreamConflict),
-	apiStreamSealed:                                  brokerWide(ReasonStreamConflict),
+	stream.CodeExpectedStreamMismatch:                brokerWide(ReasonStreamConflict),
+	stream.CodeStreamSealed:                          brokerWide(ReasonStreamConflict),
 	jetstream.JSErrCodeJetStreamNotEnabled:           brokerWide(ReasonNoResponders),
 	jetstream.JSErrCodeJetStreamNotEnabledForAccount: brokerWide(ReasonNoResponders),
-	apiClusterNotAvailable:                           brokerWide(ReasonNoResponders),
-	apiClusterNotLeader:                              brokerWide(ReasonNoResponders),
-	apiStreamOffline:                                 brokerWide(ReasonNoResponders),
-	apiStreamOfflineReason:                           brokerWide(ReasonNoResponders),
-	apiAccountResourcesExceeded:                      brokerWide(ReasonStorageFull),
-	apiInsufficientResources:                         brokerWide(ReasonStorageFull),
-	apiMemoryExceeded:                                brokerWide(ReasonStorageFull),
-	apiStorageExceeded:                               brokerWide(ReasonStorageFull),
-	apiDuplicateInProcess:                            brokerWide(ReasonBrokerBusy),
-	apiTooManyRequests:                               brokerWide(ReasonBrokerBusy),
+	stream.CodeClusterNotAvailable:                   brokerWide(ReasonNoResponders),
+	stream.CodeClusterNotLeader:                      brokerWide(ReasonNoResponders),
+	stream.CodeStreamOffline:                         brokerWide(ReasonNoResponders),
+	stream.CodeStreamOfflineReason:                   brokerWide(ReasonNoResponders),
+	stream.CodeAccountResourcesExceeded:              brokerWide(ReasonStorageFull),
+	stream.CodeInsufficientResources:                 brokerWide(ReasonStorageFull),
+	stream.CodeMemoryExceeded:                        brokerWide(ReasonStorageFull),
+	stream.CodeStorageExceeded:                       brokerWide(ReasonStorageFull),
+	stream.CodeDuplicateInProcess:                    brokerWide(ReasonBrokerBusy),
+	stream.CodeTooManyRequests:                       brokerWide(ReasonBrokerBusy),
 }
 
 // sentinelVerdicts are looked at in order, with errors.Is.
@@ -154,7 +136,7 @@ func classify(err error) verdict {
 		if known, isKnown := apiVerdicts[api.ErrorCode]; isKnown {
 			return known
 		}
-		if api.ErrorCode == apiStoreFailed {
+		if api.ErrorCode == stream.CodeStoreFailed {
 			return brokerWide(storeFailure(api.Description))
 		}
 		return verdict{scope: scopeUnknown, reason: ReasonBrokerRefused, code: outbox.CodeRefused}
