@@ -78,12 +78,13 @@ func claimSQL(t table.Table) string {
 		}
 	}
 	// OFFSET 0 keeps the planner from computing the payload's text anew for each use.
-	return fmt.Sprintf(`SELECT o.relayops_place, %s, b.bytes, CASE WHEN b.bytes <= $2 THEN b.body END, %s
-FROM (SELECT ctid AS relayops_place, * FROM %s WHERE %s = '%s' AND %s <= now()
-  ORDER BY %s LIMIT $1 FOR UPDATE SKIP LOCKED) AS o
-CROSS JOIN LATERAL (SELECT p.body, octet_length(p.body) AS bytes FROM (SELECT %s AS body OFFSET 0) AS p OFFSET 0) AS b`,
-		envelopeReads(t), hashRead(t, "b.body"), t.Identifier(), must(t, "status"), table.StatusPending,
-		must(t, "available_at"), strings.Join(order, ", "), t.Read("o", "payload"))
+	const body, bytes = "o.relayops_body", "octet_length(o.relayops_body)"
+	return fmt.Sprintf(`SELECT o.relayops_place, %s, %s, CASE WHEN %s <= $2 THEN %s END, %s
+FROM (SELECT l.*, %s AS relayops_body
+  FROM (SELECT ctid AS relayops_place, * FROM %s WHERE %s = '%s' AND %s <= now()
+    ORDER BY %s LIMIT $1 FOR UPDATE SKIP LOCKED) AS l OFFSET 0) AS o`,
+		envelopeReads(t), bytes, bytes, body, hashRead(t, body), t.Read("l", "payload"), t.Identifier(), must(t, "status"),
+		table.StatusPending, must(t, "available_at"), strings.Join(order, ", "))
 }
 
 func getSQL(t table.Table) string {
