@@ -30,11 +30,12 @@ WITH under AS MATERIALIZED (
 )
 ` + rowSQL + `FROM claimed r`
 
-	// ownedSQL begins the leases anew: the wait for the lost answer may have used them up.
+	// ownedSQL begins the leases anew: the wait for the lost answer may have used them up. What the claim cancelled is
+	// over, and not looked for: only RUNNING rows have an index on their owner.
 	ownedSQL = `
 WITH owned AS (
-  UPDATE relayops.pipeline_executions SET lease_until = CASE WHEN state = 'RUNNING' THEN now() + @lease::interval END
-  WHERE pipeline_key = @pipeline AND lease_owner = @owner AND state IN ('RUNNING', 'CANCELLED')
+  UPDATE relayops.pipeline_executions SET lease_until = now() + @lease::interval
+  WHERE pipeline_key = @pipeline AND lease_owner = @owner AND state = 'RUNNING'
   RETURNING *
 )
 ` + rowSQL + `FROM owned r`
