@@ -45,6 +45,7 @@ func (w *world) account(fateOf func(order) fate) {
 		w.t.Fatal("no order was committed: the test shows nothing")
 	}
 	w.awaitSettled(len(committed))
+	w.awaitAcknowledged() // A message that is delivered again has had its chance to do harm.
 	messages := w.messages()
 	ctx := w.t.Context()
 	var wrong faults
@@ -58,7 +59,6 @@ func (w *world) account(fateOf func(order) fate) {
 	if err := wrong.err(); err != nil {
 		w.t.Fatalf("%d orders committed:\n%v", len(committed), err)
 	}
-	w.awaitAcknowledged()
 }
 
 // committedOrders reads the shop's table: the truth.
