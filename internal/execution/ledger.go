@@ -52,6 +52,8 @@ type Config struct {
 	// StatementTimeout bounds the wait for one answer of the database; 0 means 10 s. What it cuts off is asked for
 	// again, and is not lost.
 	StatementTimeout time.Duration
+	// SearchTime bounds the search for where a subscription from a time begins; 0 means 5 min.
+	SearchTime time.Duration
 	// Observe is told of each try that the database did not answer, and with nil of each one that it did. It is called
 	// from many goroutines and returns at once. Nil: nobody listens.
 	Observe func(outage error)
@@ -76,6 +78,9 @@ func New(pool *pgxpool.Pool, config Config) (*Ledger, error) {
 	}
 	if config.StatementTimeout <= 0 {
 		config.StatementTimeout = 10 * time.Second
+	}
+	if config.SearchTime <= 0 {
+		config.SearchTime = searchTime
 	}
 	if config.Observe == nil {
 		config.Observe = func(error) {}

@@ -94,10 +94,10 @@ func TestOneWorkerSweeps(t *testing.T) {
 	if second, err := ledger.BeginSweep(t.Context(), time.Minute); err != nil || second != nil {
 		t.Errorf("a second sweep within the interval: %v, %v", second, err)
 	}
-	if moved, err := ledger.Swept(t.Context(), s.SweptSeq, 40); err != nil || !moved {
+	if moved, err := ledger.Swept(t.Context(), s, 40); err != nil || !moved {
 		t.Errorf("move the cursor: %v, %v", moved, err)
 	}
-	if moved, err := ledger.Swept(t.Context(), s.SweptSeq, 30); err != nil || moved {
+	if moved, err := ledger.Swept(t.Context(), s, 30); err != nil || moved {
 		t.Errorf("move the cursor from where it is not: %v, %v", moved, err)
 	}
 	if s, err = ledger.Subscription(t.Context()); err != nil || s.SweptSeq != 40 {
@@ -132,10 +132,10 @@ func TestMessageDeadLetterOnce(t *testing.T) {
 	ledger := newLedger(t, pool)
 	d := newEvent(t, "acme")
 	for range 2 {
-		if err := ledger.DeadLetterMessage(t.Context(), Message{"S", 3}, engine.CodeSchemaInvalid, nil); err != nil {
+		if err := ledger.DeadLetterMessage(t.Context(), Message{Stream: "S", Seq: 3}, engine.CodeSchemaInvalid, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := ledger.DeadLetterMessage(t.Context(), Message{"S", 4}, engine.CodePayloadConflict, d); err != nil {
+		if err := ledger.DeadLetterMessage(t.Context(), Message{Stream: "S", Seq: 4}, engine.CodePayloadConflict, d); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -2,7 +2,9 @@ package execution
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -12,20 +14,40 @@ import (
 	"github.com/relayops/relayops/internal/engine"
 )
 
-// Message is a place in a stream.
+// Message is a message of a stream.
 type Message struct {
 	Stream string
 	Seq    uint64
+	// StoredAt is when the stream stored it, to the microsecond. It tells the message from another one that had the
+	// same sequence before the stream was made anew.
+	StoredAt time.Time
+	// OrgID is the organisation that the message's subject names; empty when it names none.
+	OrgID string
 }
 
 // DeadLetterMessage writes the dead letter of a message that has no execution: one that could not be decoded
-// (about nil), or one whose key is recorded with another payload. Its place in the stream is its key: writing it again
-// does nothing. Its errors are [ErrUnavailable] and [ErrRefused].
+// (about nil: it is its subject's organisation's), or one whose key is recorded with another payload. Stream, sequence
+// and time of storage are its key: writing it again does nothing. What the database cannot hold of about or of the
+// organisation is left out. Its errors are [ErrUnavailable] and [ErrRefused].
 func (l *Ledger) DeadLetterMessage(ctx context.Context, m Message, code engine.Code, about *event.Delivery) error {
+	err := l.deadLetterMessage(ctx, m, code, about)
+	if errors.Is(err, ErrRefused) && about != nil {
+		err = l.deadLetterMessage(ctx, m, code, nil)
+	}
+	if errors.Is(err, ErrRefused) && m.OrgID != "" {
+		m.OrgID = ""
+		err = l.deadLetterMessage(ctx, m, code, nil)
+	}
+	return err
+}
+
+func (l *Ledger) deadLetterMessage(ctx context.Context, m Message, code engine.Code, about *event.Delivery) error {
 	const sql = `INSERT INTO relayops.dead_letters
-  (dead_letter_id, org_id, pipeline_key, event_id, operation_version, event_type, code, stream, stream_seq)
-VALUES (@id, @org, @pipeline, @event_id::uuid, @version::integer, @event_type, @code, @stream, @seq::bigint)
-ON CONFLICT (pipeline_key, stream, stream_seq) WHERE execution_id IS NULL DO NOTHING`
+  (dead_letter_id, org_id, pipeline_key, event_id, operation_version, event_type, code, stream, stream_seq,
+   message_stored_at)
+VALUES (@id, @org, @pipeline, @event_id::uuid, @version::integer, @event_type, @code, @stream, @seq::bigint,
+  @stored_at::timestamptz)
+ON CONFLICT (pipeline_key, stream, stream_seq, message_stored_at) WHERE message_stored_at IS NOT NULL DO NOTHING`
 	id, err := uuid.NewV7()
 	if err != nil {
 		return fmt.Errorf("make a dead letter's id: %w", err)
@@ -33,7 +55,8 @@ ON CONFLICT (pipeline_key, stream, stream_seq) WHERE execution_id IS NULL DO NOT
 	arguments := namedArgs{
 		"id": id, "pipeline": l.config.PipelineKey, "code": string(deadletter.New(code).Code),
 		"stream": m.Stream, "seq": int64(m.Seq), //nolint:gosec // Below 2^63 by far.
-		"org": "", "event_id": nil, "version": nil, "event_type": "",
+		"stored_at": m.StoredAt.Truncate(time.Microsecond),
+		"org":       m.OrgID, "event_id": nil, "version": nil, "event_type": "",
 	}
 	if about != nil {
 		arguments["org"], arguments["event_id"] = about.OrgID, about.ID

@@ -33,8 +33,11 @@ func (w *Worker) process(ctx context.Context, msg jetstream.Msg) settlement {
 		w.log.Error("message without metadata", "error", err)
 		return settlement{how: leave}
 	}
-	place := execution.Message{Stream: meta.Stream, Seq: meta.Sequence.Stream}
-	d, err := event.Decode(msg.Headers(), msg.Data())
+	in := inbound{
+		stream: meta.Stream, seq: meta.Sequence.Stream, storedAt: meta.Timestamp, subject: msg.Subject(),
+	}
+	place := in.message(w.spec.Stream.SubjectPrefix)
+	d, err := decode(w.spec.Stream.SubjectPrefix, msg.Subject(), msg.Headers(), msg.Data())
 	if err != nil {
 		w.log.Debug("message not decoded", "stream", place.Stream, "seq", place.Seq, "error", err)
 		return w.deadLetterMessage(ctx, place, engine.CodeSchemaInvalid, nil)
@@ -50,7 +53,7 @@ func (w *Worker) process(ctx context.Context, msg jetstream.Msg) settlement {
 	switch {
 	case errors.Is(err, execution.ErrRefused):
 		log.Debug("claim refused", "error", err)
-		return w.deadLetterMessage(ctx, place, engine.CodeSchemaInvalid, nil)
+		return w.deadLetterMessage(ctx, place, engine.CodeSchemaInvalid, d)
 	case err != nil:
 		log.Debug("claim not answered", "error", err)
 		return w.handBackMessage()

@@ -22,9 +22,12 @@ type metrics struct {
 	due        prometheus.Gauge
 	lag        prometheus.Gauge
 	unacked    prometheus.Gauge
-	waiting    prometheus.Histogram
-	executing  prometheus.Histogram
-	paused     *prometheus.GaugeVec
+	// sweepFailures counts sweeps that could not be finished; swept is when this worker finished its last one.
+	sweepFailures prometheus.Counter
+	swept         prometheus.Gauge
+	waiting       prometheus.Histogram
+	executing     prometheus.Histogram
+	paused        *prometheus.GaugeVec
 }
 
 // Outcomes of an attempt beside the states.
@@ -53,20 +56,24 @@ func newMetrics(registry prometheus.Registerer, pipelineKey string) (*metrics, e
 	attempts := counter("attempts_total", "Attempts begun.")
 	lost := counter("lease_lost_total", "Attempts whose lease was taken over before their end was recorded.")
 	recovered := counter("swept_events_total", "Events that the sweep put into the ledger.")
+	failures := counter("sweep_failures_total", "Sweeps, and looks at single messages, that failed.")
 	m := &metrics{
-		executions: counter("executions_total", "Attempts by what became of the execution.", "outcome"),
-		steps:      counter("steps_total", "Steps recorded, by node type and outcome.", "type", "outcome"),
-		letters:    counter("dead_letters_total", "Dead letters written, by code.", "code"),
-		messages:   counter("messages_total", "Messages by how they were settled.", "settlement"),
-		attempts:   attempts.WithLabelValues(),
-		leasesLost: lost.WithLabelValues(),
-		recovered:  recovered.WithLabelValues(),
-		inFlight:   gauge("executions_in_flight", "Executions that run now."),
-		due:        gauge("executions_due", "Executions that are due and not claimed, counted up to 10000."),
-		lag:        gauge("consumer_lag", "Messages that the consumer was not given yet."),
-		unacked:    gauge("consumer_unacknowledged", "Messages that were given to a worker and are not acknowledged."),
-		waiting:    seconds("execution_waiting_seconds", "Time from the event to the first attempt's begin."),
-		executing:  seconds("attempt_executing_seconds", "Time that attempts spent executing."),
+		executions:    counter("executions_total", "Attempts by what became of the execution.", "outcome"),
+		steps:         counter("steps_total", "Steps recorded, by node type and outcome.", "type", "outcome"),
+		letters:       counter("dead_letters_total", "Dead letters written, by code.", "code"),
+		messages:      counter("messages_total", "Messages by how they were settled.", "settlement"),
+		attempts:      attempts.WithLabelValues(),
+		leasesLost:    lost.WithLabelValues(),
+		recovered:     recovered.WithLabelValues(),
+		inFlight:      gauge("executions_in_flight", "Executions that run now."),
+		due:           gauge("executions_due", "Executions that are due and not claimed, counted up to 10000."),
+		lag:           gauge("consumer_lag", "Messages that the consumer was not given yet."),
+		unacked:       gauge("consumer_unacknowledged", "Messages that were given to a worker and are not acknowledged."),
+		sweepFailures: failures.WithLabelValues(),
+		swept: gauge("sweep_last_success_timestamp_seconds",
+			"Unix time of the last sweep that this worker finished; 0: none yet. Workers take turns."),
+		waiting:   seconds("execution_waiting_seconds", "Time from the event to the first attempt's begin."),
+		executing: seconds("attempt_executing_seconds", "Time that attempts spent executing."),
 		paused: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "relayops", Name: "worker_paused",
 			Help: "1 for the reason why the worker takes nothing up."}, []string{"reason"}),
 	}
@@ -77,7 +84,7 @@ func newMetrics(registry prometheus.Registerer, pipelineKey string) (*metrics, e
 	m.executions.WithLabelValues(outcomeLeaseLost)
 	for _, collector := range []prometheus.Collector{
 		m.executions, m.steps, m.letters, m.messages, attempts, lost, recovered, m.inFlight, m.due, m.lag, m.unacked,
-		m.waiting, m.executing, m.paused,
+		failures, m.swept, m.waiting, m.executing, m.paused,
 	} {
 		if err := ours.Register(collector); err != nil {
 			return nil, err

@@ -227,7 +227,7 @@ func TestUndecodableMessageIsADeadLetter(t *testing.T) {
 	w.awaitSettled()
 	for _, seq := range []uint64{bad, tampered} {
 		equal(t, "dead letters", w.count("dead_letters", `code = 'schema_invalid' AND execution_id IS NULL
-			AND org_id = '' AND stream = $1 AND stream_seq = $2`, testStream, seq), 1)
+			AND org_id = 'acme' AND stream = $1 AND stream_seq = $2`, testStream, seq), 1)
 	}
 }
 

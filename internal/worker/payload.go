@@ -73,7 +73,7 @@ func (w *Worker) fetchMessage(ctx context.Context, claim *execution.Claim) (*eve
 	if err != nil {
 		return nil, err
 	}
-	d, err := event.Decode(raw.Header, raw.Data)
+	d, err := decode(w.spec.Stream.SubjectPrefix, raw.Subject, raw.Header, raw.Data)
 	if err != nil || d.OrgID != claim.OrgID || d.ID != claim.EventID || d.PayloadRef != "" {
 		return nil, execution.ErrNoEvent
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -93,6 +94,9 @@ func (w *Worker) ensureTopology(ctx context.Context) (Reason, error) {
 		return w.brokerAway()
 	}
 	subscription, err := w.ensureSubscription(ctx)
+	if err == nil {
+		subscription, err = w.followStream(ctx, subscription)
+	}
 	switch {
 	case errors.Is(err, execution.ErrUnavailable), errors.Is(err, execution.ErrRefused):
 		return databaseReason(err), err
@@ -151,7 +155,7 @@ func (w *Worker) ensureSubscription(ctx context.Context) (execution.Subscription
 			wanted.StartTime = *w.spec.Subscription.StartTime
 		}
 		// Read before the position: an event that is inserted later is published later.
-		if wanted.StartSeq, err = w.startSequence(ctx, &wanted); err != nil {
+		if err := w.findStart(ctx, &wanted); err != nil {
 			return execution.Subscription{}, err
 		}
 	}
@@ -163,24 +167,69 @@ func (w *Worker) ensureSubscription(ctx context.Context) (execution.Subscription
 	return made, nil
 }
 
-// startSequence is where the consumer of a new subscription begins: at or before its first event.
-func (w *Worker) startSequence(ctx context.Context, wanted *execution.NewSubscription) (uint64, error) {
+// followStream begins the subscription anew if the stream is another one than it was, before anything is made on it.
+func (w *Worker) followStream(ctx context.Context, subscription execution.Subscription) (execution.Subscription, error) {
+	asking, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	handle, err := w.js.Stream(asking, w.spec.Stream.Name)
+	if err != nil {
+		return subscription, fmt.Errorf("read stream %s: %w", w.spec.Stream.Name, err)
+	}
+	info := handle.CachedInfo()
+	if sameStream(&subscription, info) {
+		return subscription, nil
+	}
+	rebased, err := w.ledger.Rebase(ctx, w.spec.Stream.Name, info.Created, info.State.LastSeq)
+	if err != nil {
+		return subscription, err
+	}
+	if rebased == nil { // Another worker was faster.
+		rebased, err = w.ledger.Subscription(ctx)
+		if err == nil && rebased == nil {
+			err = fmt.Errorf("read the subscription: %w: it was deleted at once", execution.ErrUnavailable)
+		}
+		if err != nil {
+			return subscription, err
+		}
+	}
+	w.log.Warn("the stream was made anew or restored: the subscription begins at its first message",
+		"stream", w.spec.Stream.Name, "made", info.Created, "before", subscription.Incarnation)
+	return *rebased, nil
+}
+
+// sameStream reports whether the subscription's sequences count in the stream as it is now.
+func sameStream(subscription *execution.Subscription, info *jetstream.StreamInfo) bool {
+	return subscription.Stream == info.Config.Name &&
+		subscription.Incarnation.Equal(info.Created.Truncate(time.Microsecond)) &&
+		subscription.SweptSeq <= info.State.LastSeq
+}
+
+// clockMargin is how much earlier than a start time the stream is searched from: the time is the database's, which
+// dates the events, and the messages are dated by the broker, whose clock may be behind. What is too early is dropped
+// by its position. A mapped table without positions has nothing to tell it by: its subscription may begin up to
+// clockMargin too early.
+const clockMargin = 5 * time.Minute
+
+// findStart finds where the consumer of a new subscription begins: at or before its first event.
+func (w *Worker) findStart(ctx context.Context, wanted *execution.NewSubscription) error {
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	handle, err := w.js.Stream(asking, wanted.Stream)
 	if err != nil {
-		return 0, fmt.Errorf("read stream %s: %w", wanted.Stream, err)
+		return fmt.Errorf("read stream %s: %w", wanted.Stream, err)
 	}
-	known := handle.CachedInfo().State
+	info := handle.CachedInfo()
+	wanted.Incarnation = info.Created
 	switch wanted.Start {
 	case execution.FromBeginning:
-		return max(known.FirstSeq, 1), nil
+		wanted.StartSeq = max(info.State.FirstSeq, 1)
 	case execution.FromTime:
-		// Published after it was inserted: its message is no older than it.
-		return firstSince(asking, handle, wanted.StartTime)
+		// Published after it was inserted: by one clock, its message is no older than it.
+		wanted.StartSeq, err = firstSince(asking, handle, wanted.StartTime.Add(-clockMargin))
 	default:
-		return known.LastSeq + 1, nil
+		wanted.StartSeq = info.State.LastSeq + 1
 	}
+	return err
 }
 
 // firstSince is the sequence of the first message that is no older than a time, or the next sequence.
@@ -219,12 +268,8 @@ func (w *Worker) ensureConsumer(ctx context.Context, subscription execution.Subs
 		return err
 	}
 	if state.StartReset {
-		w.log.Warn("the stream is shorter than what was read of it: the consumer begins at its first message",
-			"stream", w.spec.Stream.Name)
-		if _, err := w.ledger.Swept(ctx, subscription.SweptSeq, 0); err != nil {
-			return err
-		}
-		subscription.SweptSeq = 0
+		// Made anew since followStream looked: the next look begins the subscription anew.
+		return fmt.Errorf("stream %s was made anew", w.spec.Stream.Name)
 	}
 	if state.Applied != stream.Unchanged {
 		w.log.Info("consumer ensured", "consumer", w.spec.Consumer, "applied", state.Applied, "changes", state.Changes)
@@ -236,7 +281,8 @@ func (w *Worker) ensureConsumer(ctx context.Context, subscription execution.Subs
 // maxAckPending leaves room for two generations of workers (a rolling update), each with all its slots in use.
 func (w *Worker) maxAckPending() int { return 2 * max(w.spec.Replicas, 1) * w.spec.Concurrency }
 
-// filterSubjects are the subjects of the subscription's event types, of each of its orgs or of all.
+// filterSubjects are the subjects of the subscription's event types, of each of its orgs or of all: each once, because
+// the broker refuses filters that overlap. The consumer and the sweep have the same ones.
 func (w *Worker) filterSubjects() []string {
 	orgs := w.spec.Subscription.Orgs
 	if len(orgs) == 0 {
@@ -248,7 +294,8 @@ func (w *Worker) filterSubjects() []string {
 			subjects = append(subjects, event.FilterSubject(w.spec.Stream.SubjectPrefix, org, eventType))
 		}
 	}
-	return subjects
+	slices.Sort(subjects)
+	return slices.Compact(subjects)
 }
 
 // lookAfterConsumer has the keeper ensure the consumer soon.

@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
+	"log/slog"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/relayops/relayops/api/event"
+	"github.com/relayops/relayops/internal/connect"
 	"github.com/relayops/relayops/internal/engine"
 	"github.com/relayops/relayops/internal/execution"
 )
@@ -50,6 +51,7 @@ func (w *Worker) sweepLoop(ctx context.Context) {
 	}
 	ticker := time.NewTicker(w.spec.SweepInterval.Std())
 	defer ticker.Stop()
+	level := slog.LevelWarn
 	for {
 		select {
 		case <-ctx.Done():
@@ -62,8 +64,14 @@ func (w *Worker) sweepLoop(ctx context.Context) {
 			}
 			err = errors.Join(w.sweep(ctx), w.gauge(ctx))
 		}
-		if err != nil {
-			w.log.Debug("sweep not finished", "error", err)
+		switch {
+		case err == nil:
+			level = slog.LevelWarn
+		case ctx.Err() == nil:
+			// One warning for a row of failures.
+			w.metrics.sweepFailures.Inc()
+			w.log.Log(ctx, level, "sweep not finished", "error", connect.Explain(err))
+			level = slog.LevelDebug
 		}
 	}
 }
@@ -104,8 +112,10 @@ func (w *Worker) accountFor(ctx context.Context, seq uint64) error {
 	if err != nil {
 		return err
 	}
-	place := execution.Message{Stream: w.spec.Stream.Name, Seq: seq}
-	return w.account(ctx, known.subscription, []seenMessage{{place: place, header: raw.Header}})
+	seen := inbound{
+		stream: w.spec.Stream.Name, seq: seq, storedAt: raw.Time, subject: raw.Subject, header: raw.Header,
+	}
+	return w.account(ctx, known.subscription, []inbound{seen})
 }
 
 // sweep compares the stream with the ledger, from where the last sweep ended up to where the broker delivers nothing
@@ -124,14 +134,42 @@ func (w *Worker) sweep(ctx context.Context) error {
 		return err
 	}
 	reach := reachOf(info, w.now().Add(-patience*w.spec.LeaseDuration.Std()))
-	if reach.last <= subscription.SweptSeq {
-		return nil
+	last, err := w.streamEnd(ctx, subscription)
+	if err != nil {
+		return err
 	}
-	return w.readStream(ctx, subscription.SweptSeq+1, reach, func(chunk []seenMessage, upTo uint64) error {
+	// A consumer may begin beyond the stream's end. What is stored there later is not read yet.
+	reach.last = min(reach.last, last)
+	if reach.last > subscription.SweptSeq {
+		err = w.sweepTo(ctx, subscription, reach)
+	}
+	if err == nil {
+		w.metrics.swept.Set(float64(w.now().UnixMilli()) / 1000)
+	}
+	return err
+}
+
+// streamEnd is the stream's last sequence; an error when it is not the stream that the subscription is about.
+func (w *Worker) streamEnd(ctx context.Context, subscription *execution.Subscription) (uint64, error) {
+	asking, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	handle, err := w.js.Stream(asking, w.spec.Stream.Name)
+	if err != nil {
+		return 0, fmt.Errorf("read stream %s: %w", w.spec.Stream.Name, err)
+	}
+	if !sameStream(subscription, handle.CachedInfo()) {
+		w.lookAfterConsumer()
+		return 0, fmt.Errorf("stream %s was made anew", w.spec.Stream.Name)
+	}
+	return handle.CachedInfo().State.LastSeq, nil
+}
+
+func (w *Worker) sweepTo(ctx context.Context, subscription *execution.Subscription, reach sweepReach) error {
+	return w.readStream(ctx, subscription.SweptSeq+1, reach, func(chunk []inbound, upTo uint64) error {
 		if err := w.account(ctx, *subscription, chunk); err != nil {
 			return err
 		}
-		moved, err := w.ledger.Swept(ctx, subscription.SweptSeq, upTo)
+		moved, err := w.ledger.Swept(ctx, subscription, upTo)
 		if err == nil && !moved {
 			err = errors.New("somebody else sweeps")
 		}
@@ -162,16 +200,10 @@ func (r sweepReach) holds(meta *jetstream.MsgMetadata) bool {
 	return seq <= r.settled || seq <= r.last && meta.Timestamp.Before(r.before)
 }
 
-// seenMessage is a message's place and headers.
-type seenMessage struct {
-	place  execution.Message
-	header nats.Header
-}
-
 // readStream reads the headers of the consumer's messages from first on as far as reach holds, and gives them in
 // chunks, each with the sequence up to which everything is seen then.
 func (w *Worker) readStream(ctx context.Context, first uint64, reach sweepReach,
-	see func(chunk []seenMessage, upTo uint64) error,
+	see func(chunk []inbound, upTo uint64) error,
 ) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepTime)
 	defer cancel()
@@ -189,7 +221,7 @@ func (w *Worker) readStream(ctx context.Context, first uint64, reach sweepReach,
 		return fail(err)
 	}
 	defer messages.Stop()
-	var chunk []seenMessage
+	var chunk []inbound
 	for left > 0 {
 		msg, err := messages.Next(jetstream.NextContext(ctx))
 		if err != nil {
@@ -202,10 +234,12 @@ func (w *Worker) readStream(ctx context.Context, first uint64, reach sweepReach,
 		if !reach.holds(meta) {
 			return see(chunk, min(meta.Sequence.Stream-1, reach.last))
 		}
-		place := execution.Message{Stream: meta.Stream, Seq: meta.Sequence.Stream}
-		chunk = append(chunk, seenMessage{place: place, header: msg.Headers()})
+		chunk = append(chunk, inbound{
+			stream: meta.Stream, seq: meta.Sequence.Stream, storedAt: meta.Timestamp, subject: msg.Subject(),
+			header: msg.Headers(),
+		})
 		if left = meta.NumPending; len(chunk) == sweepChunk {
-			if err := see(chunk, place.Seq); err != nil {
+			if err := see(chunk, meta.Sequence.Stream); err != nil {
 				return err
 			}
 			chunk = nil
@@ -215,23 +249,25 @@ func (w *Worker) readStream(ctx context.Context, first uint64, reach sweepReach,
 }
 
 // account makes sure that each message has an execution or a dead letter, unless it is none of this pipeline's.
-func (w *Worker) account(ctx context.Context, subscription execution.Subscription, messages []seenMessage) error {
+func (w *Worker) account(ctx context.Context, subscription execution.Subscription, messages []inbound) error {
 	type pending struct {
-		seenMessage
+		place execution.Message
 		event *event.Delivery
 	}
+	prefix := w.spec.Stream.SubjectPrefix
 	var ours []pending
 	var keys []execution.Key
-	for _, seen := range messages {
-		d, err := decodeHeaders(seen.header)
+	for i := range messages {
+		place := messages[i].message(prefix)
+		d, err := decodeHeaders(prefix, messages[i].subject, messages[i].header)
 		if err != nil {
-			if err := w.ledger.DeadLetterMessage(ctx, seen.place, engine.CodeSchemaInvalid, nil); err != nil {
+			if err := w.ledger.DeadLetterMessage(ctx, place, engine.CodeSchemaInvalid, nil); err != nil {
 				return err
 			}
 			continue
 		}
 		if relevanceOf(&w.spec, subscription, d) == relevant {
-			ours = append(ours, pending{seen, d})
+			ours = append(ours, pending{place, d})
 			keys = append(keys, execution.KeyOf(d))
 		}
 	}
@@ -268,7 +304,7 @@ func (w *Worker) recoverMessage(ctx context.Context, place execution.Message) er
 	if err != nil {
 		return err
 	}
-	d, err := event.Decode(raw.Header, raw.Data)
+	d, err := decode(w.spec.Stream.SubjectPrefix, raw.Subject, raw.Header, raw.Data)
 	if err != nil {
 		return w.ledger.DeadLetterMessage(ctx, place, engine.CodeSchemaInvalid, nil)
 	}
@@ -276,7 +312,7 @@ func (w *Worker) recoverMessage(ctx context.Context, place execution.Message) er
 		Delivery: d, Revision: w.spec.Revision, Stream: place.Stream, StreamSeq: place.Seq,
 	})
 	if errors.Is(err, execution.ErrRefused) {
-		return w.ledger.DeadLetterMessage(ctx, place, engine.CodeSchemaInvalid, nil)
+		return w.ledger.DeadLetterMessage(ctx, place, engine.CodeSchemaInvalid, d)
 	}
 	if recovered {
 		w.metrics.recovered.Inc()
@@ -284,13 +320,4 @@ func (w *Worker) recoverMessage(ctx context.Context, place execution.Message) er
 			"stream", place.Stream, "seq", place.Seq)
 	}
 	return err
-}
-
-// decodeHeaders reads an envelope without its payload: as one whose payload is elsewhere.
-func decodeHeaders(header nats.Header) (*event.Delivery, error) {
-	header = maps.Clone(header)
-	if header.Get(event.HeaderPayloadRef) == "" {
-		header[event.HeaderPayloadRef] = []string{event.PayloadRefOutbox}
-	}
-	return event.Decode(header, nil)
 }

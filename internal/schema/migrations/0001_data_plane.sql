@@ -187,6 +187,7 @@ CREATE TABLE relayops.pipeline_revisions (
 );
 
 -- Where a pipeline's subscription begins, and how far the sweep has accounted for what the broker gave up on.
+-- Sequences count within one incarnation of the stream, which is known by the time when it was made.
 CREATE TABLE relayops.pipeline_subscriptions (
   pipeline_key  text        PRIMARY KEY,
   trigger       text        NOT NULL,
@@ -194,6 +195,7 @@ CREATE TABLE relayops.pipeline_subscriptions (
   from_position bigint      NOT NULL,
   until_position bigint,
   stream        text        NOT NULL,
+  stream_incarnation timestamptz NOT NULL,
   start_seq     bigint      NOT NULL,
   swept_seq     bigint      NOT NULL DEFAULT 0,
   created_at    timestamptz NOT NULL DEFAULT now(),
@@ -276,12 +278,17 @@ CREATE TABLE relayops.dead_letters (
   attempt           integer     NOT NULL DEFAULT 0,
   stream            text        NOT NULL DEFAULT '',
   stream_seq        bigint      NOT NULL DEFAULT 0,
+  -- For the letter of a message that never had an execution: when the stream stored the message.
+  message_stored_at timestamptz,
   created_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
-  CONSTRAINT dead_letters_execution UNIQUE (execution_id)
+  CONSTRAINT dead_letters_execution UNIQUE (execution_id),
+  CONSTRAINT one_source CHECK (message_stored_at IS NULL OR execution_id IS NULL)
 );
--- A message that could not be decoded has no execution: its place in the stream is its key.
-CREATE UNIQUE INDEX dead_letters_message ON relayops.dead_letters (pipeline_key, stream, stream_seq)
-  WHERE execution_id IS NULL;
+-- A message that never had an execution is known by its place in the stream, and by when it was stored there: a stream
+-- that was made anew, or restored, counts from a sequence that was used before.
+CREATE UNIQUE INDEX dead_letters_message
+  ON relayops.dead_letters (pipeline_key, stream, stream_seq, message_stored_at)
+  WHERE message_stored_at IS NOT NULL;
 CREATE INDEX dead_letters_recent ON relayops.dead_letters (org_id, dead_letter_id);
 CREATE INDEX dead_letters_event ON relayops.dead_letters (event_id);
 
