@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/relayops/relayops/api/event"
 	"github.com/relayops/relayops/api/outbox"
@@ -123,9 +124,18 @@ func (j *journal) Commit(ctx context.Context, steps []engine.Step) error {
 		return refusal(steps, err)
 	}
 	if err == nil {
-		j.worker.metrics.recorded(steps)
+		j.worker.recorded(steps)
 	}
 	return err
+}
+
+// recorded is called after a commit of steps: it counts them, and has a relay look at once for what they emitted, so
+// that a chain of pipelines does not wait for a poll at each link.
+func (w *Worker) recorded(steps []engine.Step) {
+	w.metrics.recorded(steps)
+	if slices.ContainsFunc(steps, func(s engine.Step) bool { return len(s.Events) > 0 }) {
+		w.pinger.Ping()
+	}
 }
 
 // refusedRecord reports whether the database answered, and refused the record for what it holds.
@@ -215,7 +225,7 @@ func (w *Worker) transition(end *attemptEnd) (execution.State, error) {
 
 // report tells logs and metrics of a recorded end: ids and codes, nothing of the event.
 func (w *Worker) report(end *attemptEnd, state execution.State) {
-	w.metrics.recorded(end.ending.Steps)
+	w.recorded(end.ending.Steps)
 	outcome := outcomes[state]
 	switch {
 	case end.verdict.giveBack:

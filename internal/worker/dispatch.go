@@ -58,7 +58,7 @@ func (w *Worker) awaitDatabase(ctx context.Context) bool {
 		case <-changed:
 		case <-time.After(probeWait):
 			// Nothing else may be asking: the answer comes through observe.
-			_, _ = w.ledger.Subscription(ctx)
+			_ = w.ledger.Probe(ctx)
 		}
 	}
 }

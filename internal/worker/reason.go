@@ -18,6 +18,8 @@ const (
 	ReasonStarting             Reason = "Starting"
 	ReasonDatabaseUnreachable  Reason = "DatabaseUnreachable"
 	ReasonDatabaseUnauthorized Reason = "DatabaseUnauthorized"
+	ReasonDatabaseReadOnly     Reason = "DatabaseReadOnly"
+	ReasonDatabaseFull         Reason = "DatabaseFull"
 	ReasonSchemaNotReady       Reason = "SchemaNotReady"
 	ReasonBrokerUnreachable    Reason = "BrokerUnreachable"
 	ReasonBrokerUnauthorized   Reason = "BrokerUnauthorized"
@@ -31,7 +33,8 @@ const (
 // Reasons are all reasons.
 func Reasons() []Reason {
 	return []Reason{
-		ReasonStarting, ReasonDatabaseUnreachable, ReasonDatabaseUnauthorized, ReasonSchemaNotReady,
+		ReasonStarting, ReasonDatabaseUnreachable, ReasonDatabaseUnauthorized, ReasonDatabaseReadOnly,
+		ReasonDatabaseFull, ReasonSchemaNotReady,
 		ReasonBrokerUnreachable, ReasonBrokerUnauthorized, ReasonBrokerTooOld, ReasonBrokerRefused,
 		ReasonStreamMissing, ReasonConsumerConflict, ReasonConsumerOwnedByOther,
 	}
@@ -46,7 +49,11 @@ func databaseReason(err error) Reason {
 	switch refused.Code {
 	case "28P01", "28000", "42501":
 		return ReasonDatabaseUnauthorized
-	case "3F000", "42P01", "42703", "42883":
+	case "25006":
+		return ReasonDatabaseReadOnly
+	case "53100":
+		return ReasonDatabaseFull
+	case "3D000", "3F000", "42P01", "42703", "42883":
 		return ReasonSchemaNotReady
 	default:
 		return ReasonDatabaseUnreachable

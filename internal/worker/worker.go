@@ -62,6 +62,8 @@ type Worker struct {
 
 	slots *slots
 	hand  *hand
+	// pinger wakes the relays up for events that a step emitted.
+	pinger *outbox.Pinger
 	// topology is nil until the broker was there for the first time.
 	topology atomic.Pointer[topology]
 	// ensureSoon holds at most one request to look after the consumer.
@@ -141,6 +143,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	recording, giveUp := context.WithCancelCause(lasting)
 	defer giveUp(nil)
 	w.running, w.recording = running, recording
+	w.pinger = outbox.NewPinger(w.pool)
+	defer w.pinger.Close()
 
 	if w.prepare(ctx, w.ensureLedger, nil) {
 		w.serve(ctx, func() {
