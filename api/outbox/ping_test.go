@@ -141,14 +141,24 @@ func (s *slow) Exec(ctx context.Context, _ string, _ ...any) (pgconn.CommandTag,
 	}
 }
 
+func (s *slow) awaitPing(t *testing.T) {
+	t.Helper()
+	select {
+	case <-s.began:
+	case <-time.After(10 * time.Second):
+		t.Fatal("no ping began")
+	}
+}
+
 // A ping that is asked for while one is under way may come too late for that one: another has to follow.
 func TestPingAskedForMeanwhileFollows(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	db := &slow{began: make(chan struct{}, 10), release: make(chan error)}
 	failures := make(chan error, 10)
 	pinger := outbox.NewPinger(db, outbox.OnPingError(func(err error) { failures <- err }))
+	defer pinger.Close()
 	pinger.Ping()
-	<-db.began
+	db.awaitPing(t)
 	for range 1000 {
 		pinger.Ping() // None of them waits.
 	}
@@ -156,7 +166,7 @@ func TestPingAskedForMeanwhileFollows(t *testing.T) {
 	if err := <-failures; err == nil {
 		t.Error("no error was reported")
 	}
-	<-db.began // The one that serves the thousand.
+	db.awaitPing(t) // The one that serves the thousand.
 	db.release <- nil
 	select {
 	case <-db.began:
@@ -164,7 +174,7 @@ func TestPingAskedForMeanwhileFollows(t *testing.T) {
 	case <-time.After(100 * time.Millisecond):
 	}
 	pinger.Ping()
-	<-db.began
+	db.awaitPing(t)
 	pinger.Close() // Cuts the hanging ping off.
 	pinger.Close()
 	pinger.Ping()
