@@ -81,6 +81,17 @@ func TestVerdicts(t *testing.T) {
 		mustClaim(t, ledger, &other, PayloadConflict)
 		mustClaim(t, ledger, d, AlreadyTerminal)
 	})
+	t.Run("another payload, when the row could be claimed", func(t *testing.T) {
+		d := newEvent(t, "acme")
+		lease := mustClaim(t, ledger, d, Claimed).Lease
+		if err := ledger.HandBack(t.Context(), lease, 0, Ending{}); err != nil {
+			t.Fatal(err)
+		}
+		other := *d
+		other.PayloadSHA256[0] ^= 1
+		mustClaim(t, ledger, &other, PayloadConflict)
+		equal(t, "token", mustClaim(t, ledger, d, Claimed).Lease.Token, lease.Token+1)
+	})
 	t.Run("lease that ran out, taking over not allowed", func(t *testing.T) {
 		d := newEvent(t, "acme")
 		mustClaim(t, newLedger(t, pool, shortLease), d, Claimed)
