@@ -34,7 +34,7 @@ const (
 	PayloadConflict Verdict = "payload_conflict"
 )
 
-// ErrNoOrg: without an organisation there is no key, and nothing is claimed.
+// ErrNoOrg says: without an organisation there is no key, and nothing is claimed.
 var ErrNoOrg = errors.New("an event without an organisation has no key")
 
 // Request asks for the execution of one delivered event.
@@ -175,7 +175,7 @@ func (l *Ledger) claimArguments(request *Request, owner string) (namedArgs, erro
 		"aggregate_id": d.AggregateID, "correlation_id": d.CorrelationID,
 		"trace_parent": d.Headers[event.HeaderTraceParent], "payload_sha256": d.PayloadSHA256[:],
 		"revision": request.Revision, "owner": owner, "lease": l.config.Lease, "deadline_at": l.deadline(d),
-		"stream": request.Stream, "stream_seq": int64(request.StreamSeq), //nolint:gosec // Below 2^63 by far.
+		"stream": request.Stream, "stream_seq": int64(request.StreamSeq),
 		"occurred_at": d.OccurredAt, "max_attempts": l.config.MaxAttempts, "take_over": request.TakeOver,
 	}, nil
 }
@@ -242,7 +242,7 @@ func scanRow(rows pgx.CollectableRow) (row, error) {
 	copy(c.PayloadSHA256[:], hash)
 	c.Executed = time.Duration(executedMS) * time.Millisecond
 	c.LeaseLeft = time.Duration(leaseLeftMS) * time.Millisecond
-	c.StreamSeq = uint64(streamSeq) //nolint:gosec // Written from a uint64 below 2^63.
+	c.StreamSeq = uint64(streamSeq)
 	c.Completed, err = decodeSteps(steps)
 	return r, err
 }

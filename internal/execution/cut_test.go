@@ -34,7 +34,7 @@ func newCutter(t *testing.T, databaseURL string) (*cutter, *pgxpool.Pool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // Listening on loopback does not block.
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func (c *cutter) cut(message []byte) (cut, after bool) {
 
 func (c *cutter) serve(client net.Conn) {
 	defer func() { _ = client.Close() }()
-	server, err := net.Dial("tcp", c.server) //nolint:noctx // Loopback.
+	server, err := net.Dial("tcp", c.server)
 	if err != nil {
 		return
 	}

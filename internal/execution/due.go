@@ -52,15 +52,14 @@ func (l *Ledger) ClaimDue(ctx context.Context, most int, takeOver bool) ([]Claim
 	}
 	var claims []Claim
 	err := l.settle(ctx, "claim due executions", true, func(ctx context.Context, again bool) error {
-		found, err := l.claimDueOnce(ctx, arguments, owner, again)
+		found, err := l.claimDueOnce(ctx, arguments, again)
 		claims = found
 		return err
 	})
 	return claims, err
 }
 
-func (l *Ledger) claimDueOnce(ctx context.Context, arguments namedArgs, owner string, again bool,
-) ([]Claim, error) {
+func (l *Ledger) claimDueOnce(ctx context.Context, arguments namedArgs, again bool) ([]Claim, error) {
 	if again {
 		owned, err := l.ownedBy(ctx, arguments)
 		if err != nil || len(owned) > 0 {
@@ -105,7 +104,7 @@ func leases(rows []row) []Claim {
 func lockOf(owner string) int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(owner)) // A hash never fails.
-	return int64(h.Sum64())       //nolint:gosec // Any 64 bits will do.
+	return int64(h.Sum64())       // Any 64 bits will do.
 }
 
 // countLimit is where CountDue stops: beyond it, a count costs more than it tells.

@@ -50,7 +50,7 @@ func addKept(arguments namedArgs, d *event.Delivery) error {
 	return nil
 }
 
-// ErrNoEvent: neither the outbox nor the ledger has the event's envelope.
+// ErrNoEvent says: neither the outbox nor the ledger has the event's envelope.
 var ErrNoEvent = errors.New("event not stored")
 
 // Event reads an event where it is stored: from the outbox, or from what the ledger kept. Its errors are [ErrNoEvent],

@@ -14,14 +14,15 @@ import (
 	"github.com/relayops/relayops/api/outbox"
 )
 
-// ErrLeaseLost: the execution is no longer RUNNING under the token. Nothing was recorded, and nothing may be.
+// ErrLeaseLost says: the execution is no longer RUNNING under the token. Nothing was recorded, and nothing may be.
 var ErrLeaseLost = errors.New("lease lost")
 
-// ErrUnavailable: the database did not answer, and it is settled that nothing was done, or the caller's context ended
-// the wait for the answer. It says nothing about the event.
+// ErrUnavailable says: the database did not answer, and it is settled that nothing was done, or the caller's context
+// ended the wait for the answer. It says nothing about the event.
 var ErrUnavailable = errors.New("database unavailable")
 
-// ErrRefused: the database refused the record itself, such as a value that it cannot hold. Asking again will not help.
+// ErrRefused says: the database refused the record itself, such as a value that it cannot hold. Asking again will not
+// help.
 var ErrRefused = errors.New("record refused by the database")
 
 // answer is what a try told us.

@@ -11,7 +11,7 @@ import (
 	"github.com/relayops/relayops/internal/engine"
 )
 
-// ErrRevisionMissing: the revision that an execution began with is not recorded.
+// ErrRevisionMissing says: the revision that an execution began with is not recorded.
 var ErrRevisionMissing = errors.New("pipeline revision missing")
 
 // RecordRevision stores the pipeline's graph under its revision, unless it is there. What a revision stands for never

@@ -41,7 +41,7 @@ func stepArguments(steps []engine.Step) (namedArgs, error) {
 	for i := range steps {
 		s := &steps[i]
 		nodes[i], types[i], outcomes[i], branches[i] = s.NodeID, s.NodeType, string(s.Outcome), s.Branch
-		codes[i], statuses[i] = string(s.Code), int32(s.HTTPStatus) //nolint:gosec // An HTTP status.
+		codes[i], statuses[i] = string(s.Code), int32(s.HTTPStatus)
 		if len(s.Output) > 0 {
 			text := string(s.Output)
 			outputs[i] = &text

@@ -115,7 +115,7 @@ func (l *Ledger) subscriptionArguments(wanted *NewSubscription) namedArgs {
 	}
 	return namedArgs{
 		"pipeline": l.config.PipelineKey, "trigger": wanted.Trigger, "orgs": orgs, "stream": wanted.Stream,
-		"start_seq":   int64(wanted.StartSeq), //nolint:gosec // Below 2^63 by far.
+		"start_seq":   int64(wanted.StartSeq),
 		"incarnation": wanted.Incarnation.Truncate(time.Microsecond),
 	}
 }
@@ -207,7 +207,7 @@ func (l *Ledger) Swept(ctx context.Context, from *Subscription, to uint64) (bool
 WHERE pipeline_key = @pipeline AND swept_seq = @from::bigint
   AND (stream, stream_incarnation) = (@stream, @incarnation::timestamptz) RETURNING `+subscriptionColumns,
 		namedArgs{
-			"from": int64(from.SweptSeq), "to": int64(to), //nolint:gosec // Below 2^63 by far.
+			"from": int64(from.SweptSeq), "to": int64(to),
 			"stream": from.Stream, "incarnation": from.Incarnation,
 		})
 	return found != nil, err
@@ -227,7 +227,7 @@ WHERE pipeline_key = @pipeline AND ((stream, stream_incarnation) <> (@stream, @i
   OR swept_seq > @last::bigint) RETURNING `+subscriptionColumns,
 		namedArgs{
 			"stream": stream, "incarnation": incarnation.Truncate(time.Microsecond),
-			"last": int64(last), //nolint:gosec // Below 2^63 by far.
+			"last": int64(last),
 		})
 }
 
@@ -256,6 +256,6 @@ func scanSubscription(rows pgx.CollectableRow) (s Subscription, err error) {
 	var start, swept int64
 	err = rows.Scan(&s.FromPosition, &s.UntilPosition, &s.Stream, &s.Incarnation, &start, &swept)
 	s.Incarnation = s.Incarnation.UTC()
-	s.StartSeq, s.SweptSeq = uint64(start), uint64(swept) //nolint:gosec // Written from uint64 below 2^63.
+	s.StartSeq, s.SweptSeq = uint64(start), uint64(swept)
 	return s, err
 }

@@ -54,7 +54,7 @@ ON CONFLICT (pipeline_key, stream, stream_seq, message_stored_at) WHERE message_
 	}
 	arguments := namedArgs{
 		"id": id, "pipeline": l.config.PipelineKey, "code": string(deadletter.New(code).Code),
-		"stream": m.Stream, "seq": int64(m.Seq), //nolint:gosec // Below 2^63 by far.
+		"stream": m.Stream, "seq": int64(m.Seq),
 		"stored_at": m.StoredAt.Truncate(time.Microsecond),
 		"org":       m.OrgID, "event_id": nil, "version": nil, "event_type": "",
 	}

@@ -37,18 +37,14 @@ func (w *Worker) attempt(ctx context.Context, claim *execution.Claim, message *e
 	w.hand.takeAttempt(r)
 	defer w.hand.dropAttempt(r)
 
-	in := delivered{event: message}
-	result, err := engine.Result{}, error(nil)
-	exhausted := claim.Verdict == execution.AttemptsExhausted
-	if exhausted {
-		in, result = w.exhausted(ctx, claim, message)
-	} else {
-		w.metrics.began(claim)
-		in, result, err = w.run(runCtx, claim, message, r)
-		exhausted = claim.Lease.Attempt >= w.spec.MaxAttempts
+	if claim.Verdict == execution.AttemptsExhausted {
+		return w.endExhausted(ctx, claim, message, log)
 	}
+	w.metrics.began(claim)
+	in, result, err := w.run(runCtx, claim, message, r) //nolint:contextcheck // It outlives ctx: see Run.
 	r.watch.stop()
-	end := &attemptEnd{claim: claim, running: r, log: log, verdict: conclude(result, err, exhausted)}
+	exhausted := claim.Lease.Attempt >= w.spec.MaxAttempts
+	end := &attemptEnd{claim: claim, log: log, verdict: conclude(result, err, exhausted)}
 	end.ending = execution.Ending{Steps: result.Pending, Executed: r.watch.elapsed()}
 	if !in.stored && in.event != nil {
 		end.ending.Keep = in.event
@@ -57,17 +53,26 @@ func (w *Worker) attempt(ctx context.Context, claim *execution.Claim, message *e
 	return w.record(end)
 }
 
-// exhausted is the result of an execution whose attempts crashed one after the other: nothing of it runs any more. Its
-// event is looked up, so that the dead letter can be reprocessed.
-func (w *Worker) exhausted(ctx context.Context, claim *execution.Claim, message *event.Delivery,
-) (delivered, engine.Result) {
+// endExhausted ends an execution whose attempts crashed one after the other: nothing of it runs any more. Its event is
+// kept with the dead letter. While it cannot be looked up the lease is left to run out, and the next one tries.
+func (w *Worker) endExhausted(ctx context.Context, claim *execution.Claim, message *event.Delivery, log *slog.Logger,
+) execution.State {
 	in := delivered{event: message}
 	if message == nil {
-		if found, err := w.fetchEvent(ctx, claim); err == nil {
-			in = found
+		found, err := w.fetchEvent(ctx, claim)
+		var gone *engine.Failure
+		if err != nil && !errors.As(err, &gone) {
+			log.Debug("event of an exhausted execution not read", "error", err)
+			return ""
 		}
+		in = found
 	}
-	return in, engine.Result{Outcome: engine.Failed, Failure: engine.Transient(engine.CodeMaxAttemptsExceeded, nil)}
+	end := &attemptEnd{claim: claim, log: log, verdict: deadLetter(deadletter.New(engine.CodeMaxAttemptsExceeded))}
+	end.ending.Executed = claim.Executed
+	if !in.stored && in.event != nil {
+		end.ending.Keep = in.event
+	}
+	return w.record(end)
 }
 
 // run gets what the attempt needs, and runs it.
@@ -161,7 +166,6 @@ func refusal(steps []engine.Step, err error) *engine.Failure {
 // attemptEnd is the end of an attempt that is to be recorded.
 type attemptEnd struct {
 	claim   *execution.Claim
-	running *running
 	log     *slog.Logger
 	verdict verdict
 	ending  execution.Ending

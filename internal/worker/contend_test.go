@@ -142,6 +142,30 @@ func TestCrashLoopEnds(t *testing.T) {
 	equal(t, "dead letters", w.count("dead_letters", "code = 'max_attempts_exceeded' AND attempt = 3"), 1)
 }
 
+// The dead letter of an event that only the stream has keeps its payload; while the stream cannot be asked it waits.
+func TestCrashLoopKeepsTheEvent(t *testing.T) {
+	w := newWorld(t, pureDefinition, shortLease, func(s *runspec.Worker) { s.Subscription.StartFrom = "Now" })
+	d := w.foreign("acme", "OrderConfirmed", `{"number": "A-1"}`)
+	w.publish(d)
+	for range 3 {
+		w.abandon(d)
+		time.Sleep(60 * time.Millisecond)
+	}
+	w.broker.Stop()
+	w.start()
+	w.eventually("a look at it", func() string {
+		if w.count("pipeline_executions", "fencing_token > 4") == 0 {
+			return "missing"
+		}
+		return ""
+	})
+	equal(t, "state without a broker", w.stateOf("acme", d.ID), "RUNNING")
+	w.broker.Start()
+	w.awaitState("acme", d.ID, "DEAD_LETTERED")
+	equal(t, "attempts", w.count("pipeline_executions", "attempt = 3"), 1)
+	equal(t, "kept", w.count("event_payloads", "event_id = $1", d.ID), 1)
+}
+
 // Guarantee 3: a worker whose lease was taken over stops, records nothing, and says nothing to the broker.
 func TestStaleWorkerIsHarmless(t *testing.T) {
 	var blocked *gate

@@ -168,7 +168,8 @@ func (w *Worker) ensureSubscription(ctx context.Context) (execution.Subscription
 }
 
 // followStream begins the subscription anew if the stream is another one than it was, before anything is made on it.
-func (w *Worker) followStream(ctx context.Context, subscription execution.Subscription) (execution.Subscription, error) {
+func (w *Worker) followStream(ctx context.Context, subscription execution.Subscription,
+) (execution.Subscription, error) {
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	handle, err := w.js.Stream(asking, w.spec.Stream.Name)

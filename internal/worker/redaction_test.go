@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"net/http/httptest"
 
 	"github.com/relayops/relayops/api/event"
 )

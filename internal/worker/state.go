@@ -72,11 +72,11 @@ func (s *state) current() (Reason, error) {
 	return s.reason, s.err
 }
 
-func (s *state) get() (reason Reason, err error, since time.Time) {
+func (s *state) get() (reason Reason, since time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	reason, err = s.current()
-	return reason, err, s.since
+	return reason, s.since, err
 }
 
 // databaseAway reports an outage, and gives a channel that is closed at the next change.

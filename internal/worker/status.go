@@ -36,7 +36,7 @@ const (
 
 // Status is the worker's state now.
 func (w *Worker) Status() Status {
-	reason, err, since := w.state.get()
+	reason, since, err := w.state.get()
 	s := Status{
 		PipelineKey: w.spec.PipelineKey, Revision: w.spec.Revision, State: StateRunning, Reason: reason, Since: since,
 		Stream: w.spec.Stream.Name, Consumer: w.spec.Consumer, InFlight: len(w.hand.renewals()),

@@ -116,14 +116,13 @@ func New(config Config) (*Worker, error) {
 		w.random = rand.Float64
 	}
 	w.state = newState(w.now, m.reason)
-	table := outbox.Table(spec.Table)
-	writer, err := outbox.NewWriter(outbox.WithTable(table))
+	writer, err := outbox.NewWriter(outbox.WithTable(spec.Table))
 	if err != nil {
 		return fail(err)
 	}
 	w.ledger, err = execution.New(config.Pool, execution.Config{
 		PipelineKey: spec.PipelineKey, Owner: config.Name, MaxAttempts: spec.MaxAttempts,
-		Lease: spec.LeaseDuration.Std(), Deadline: spec.Deadline.Std(), Table: table, Events: writer,
+		Lease: spec.LeaseDuration.Std(), Deadline: spec.Deadline.Std(), Table: spec.Table, Events: writer,
 		Observe: w.state.observe,
 	})
 	if err != nil {
@@ -143,7 +142,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	recording, giveUp := context.WithCancelCause(lasting)
 	defer giveUp(nil)
 	w.running, w.recording = running, recording
-	w.pinger = outbox.NewPinger(w.pool)
+	w.pinger = outbox.NewPinger(w.pool) //nolint:contextcheck // Close ends it.
 	defer w.pinger.Close()
 
 	if w.prepare(ctx, w.ensureLedger, nil) {

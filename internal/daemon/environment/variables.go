@@ -74,8 +74,7 @@ func Parse[T any]() (T, error) {
 
 // collectNames maps the fields' names to those of their variables: the library's errors name the fields.
 func collectNames(structure reflect.Type, names map[string]string) {
-	for i := range structure.NumField() {
-		field := structure.Field(i)
+	for field := range structure.Fields() {
 		if field.Anonymous && field.Type.Kind() == reflect.Struct {
 			collectNames(field.Type, names)
 		} else if name, _, _ := strings.Cut(field.Tag.Get("env"), ","); name != "" {

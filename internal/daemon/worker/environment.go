@@ -118,7 +118,8 @@ func readPipeline(path string) (engine.Definition, error) {
 		return definition, errors.New("PIPELINE_FILE: found nothing, allowed: a JSON file with nodes and edges " +
 			"(or a whole specification: --spec)")
 	}
-	return definition, readJSON("pipeline", path, &definition)
+	err := readJSON("pipeline", path, &definition)
+	return definition, err
 }
 
 func readJSON(what, path string, into any) error {
@@ -170,7 +171,8 @@ func longestStep(stepTimeout runspec.Duration, definition engine.Definition) run
 // FromFile reads a specification from a JSON file, as the operator writes it.
 func FromFile(path string) (runspec.Worker, error) {
 	var spec runspec.Worker
-	return spec, readJSON("worker specification", path, &spec)
+	err := readJSON("worker specification", path, &spec)
+	return spec, err
 }
 
 // Load reads the specification from the file, or from the environment where path is empty. Then the variables count

@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/relayops/relayops/api/outbox"
 	"github.com/relayops/relayops/internal/connect"
 	"github.com/relayops/relayops/internal/node"
 	"github.com/relayops/relayops/internal/node/httprequest"
@@ -156,7 +155,7 @@ func schemaCheck(spec runspec.Worker, o options) func(context.Context, *pgxpool.
 		if !spec.Table.Mapped() {
 			return nil
 		}
-		warnings, err := schema.CheckTable(ctx, pool, outbox.Table(spec.Table))
+		warnings, err := schema.CheckTable(ctx, pool, spec.Table)
 		for _, warning := range warnings {
 			o.log.Warn("outbox table", "warning", warning)
 		}
