@@ -11,9 +11,6 @@ import (
 	"github.com/relayops/relayops/hack/bench/rig"
 )
 
-// settleIdle is how long the programs may do what follows a start, before idling is measured.
-const settleIdle = 5 * time.Second
-
 // idleCost watches a relay and a worker with nothing to do: their queries, counted by the database, and their CPU.
 func (b *bench) idleCost(ctx context.Context) (err error) {
 	stream, err := b.rig.Reset(ctx)
@@ -34,7 +31,7 @@ func (b *bench) idleCost(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, worker.Stop()) }()
-	if err := sleep(ctx, settleIdle); err != nil {
+	if err := sleep(ctx, b.plan.settleFor); err != nil {
 		return err
 	}
 	before, err := cpuTimes(relay, worker)

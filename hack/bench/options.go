@@ -32,7 +32,8 @@ type plan struct {
 	memoryRate    float64
 	memoryFor     time.Duration
 	// pollInterval is the relay's; idleFor how long an empty outbox is watched.
-	pollInterval, idleFor time.Duration
+	// It is left alone for settleFor before that.
+	pollInterval, idleFor, settleFor time.Duration
 }
 
 type options struct {
@@ -52,15 +53,15 @@ func fullPlan() plan {
 		rounds: 5, backlog: 60_000, payload: 1024, batch: 500, claimers: 2,
 		executions: 20_000, concurrency: 4,
 		rate: 200, latencyFor: 20 * time.Second, latencyRounds: 2, memoryRate: 1000, memoryFor: 30 * time.Second,
-		pollInterval: 2 * time.Second, idleFor: 30 * time.Second,
+		pollInterval: 2 * time.Second, idleFor: 30 * time.Second, settleFor: 5 * time.Second,
 	}
 }
 
 func quickPlan() plan {
 	p := fullPlan()
 	p.quick, p.rounds, p.latencyRounds = true, 1, 1
-	p.backlog, p.executions = 20_000, 2_000
-	p.latencyFor, p.memoryFor, p.idleFor = 4*time.Second, 5*time.Second, 6*time.Second
+	p.backlog, p.executions = 20_000, 1_000
+	p.latencyFor, p.memoryFor, p.idleFor, p.settleFor = 3*time.Second, 4*time.Second, 6*time.Second, time.Second
 	return p
 }
 
