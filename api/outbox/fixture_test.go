@@ -91,12 +91,24 @@ var _ = stdlib.GetDefaultDriver // Registers "pgx" with database/sql.
 // forEachKind runs test for each way into the outbox, in a database of its own.
 func forEachKind(t *testing.T, test func(t *testing.T, pool *pgxpool.Pool, begin func() session)) {
 	t.Helper()
-	for name, open := range kinds {
-		t.Run(name, func(t *testing.T) {
-			databaseURL := testenv.Database(t)
-			test(t, testenv.Pool(t, databaseURL), open(t, databaseURL))
-		})
+	for name := range kinds {
+		forKind(t, name, test)
 	}
+}
+
+// forBothInterfaces is forEachKind for what takes long: pgx as it comes, and database/sql.
+func forBothInterfaces(t *testing.T, test func(t *testing.T, pool *pgxpool.Pool, begin func() session)) {
+	t.Helper()
+	forKind(t, "pgx", test)
+	forKind(t, "database/sql", test)
+}
+
+func forKind(t *testing.T, name string, test func(t *testing.T, pool *pgxpool.Pool, begin func() session)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		databaseURL := testenv.Database(t)
+		test(t, testenv.Pool(t, databaseURL), kinds[name](t, databaseURL))
+	})
 }
 
 func writer(t testing.TB, options ...outbox.Option) *outbox.Writer {

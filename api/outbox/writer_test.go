@@ -247,7 +247,7 @@ func TestEveryInvalidEventIsNamedAndNothingIsSent(t *testing.T) {
 }
 
 func TestPayloadLimit(t *testing.T) {
-	forEachKind(t, func(t *testing.T, _ *pgxpool.Pool, begin func() session) {
+	forBothInterfaces(t, func(t *testing.T, _ *pgxpool.Pool, begin func() session) {
 		tx := begin()
 		largest := confirmed(t, "acme", `"`+strings.Repeat("x", event.MaxPayloadBytes-2)+`"`)
 		if err := tx.write(writer(t), largest); err != nil {
@@ -281,7 +281,7 @@ func TestPayloadLimit(t *testing.T) {
 }
 
 func TestBatchOf10000(t *testing.T) {
-	forEachKind(t, func(t *testing.T, pool *pgxpool.Pool, begin func() session) {
+	forBothInterfaces(t, func(t *testing.T, pool *pgxpool.Pool, begin func() session) {
 		events := make([]event.Envelope, 10_000)
 		for i := range events {
 			events[i] = confirmed(t, "acme", fmt.Sprintf(`{"n":%d,"text":%q}`, i, strings.Repeat("x", 200)))
