@@ -41,7 +41,7 @@ func (d *demo) start(name string, env []string, args ...string) (*process, error
 		return nil, fmt.Errorf("log of %s: %w", name, err)
 	}
 	// Not tied to a context: the demo stops its parts in order, and in its own time.
-	p.cmd = exec.Command(d.program(name), args...) //nolint:noctx,gosec // See above; our own programs.
+	p.cmd = exec.Command(d.program(name), args...) //nolint:noctx // See above.
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.Env = append(os.Environ(), env...)
 	// A group of its own: Ctrl-C reaches the driver alone. Should the driver be killed, the part is told to stop.
@@ -115,7 +115,7 @@ func (p *process) stop() {
 
 // output runs a program to its end and returns what it printed.
 func (d *demo) output(ctx context.Context, name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, d.program(name), args...) //nolint:gosec // Our own programs.
+	cmd := exec.CommandContext(ctx, d.program(name), args...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
