@@ -51,14 +51,15 @@ func schemaFaults(nodeType Type, document any) FieldErrors {
 	if !errors.As(schema.Validate(document), &refused) {
 		return nil
 	}
-	reader := schemaReader{root: schema}
+	reader := schemaReader{root: schema, document: document}
 	reader.leaves(refused)
 	return reader.faults
 }
 
 type schemaReader struct {
-	root   *jsonschema.Schema
-	faults FieldErrors
+	root     *jsonschema.Schema
+	document any
+	faults   FieldErrors
 }
 
 func (r *schemaReader) leaves(e *jsonschema.ValidationError) {
@@ -73,8 +74,12 @@ func (r *schemaReader) leaves(e *jsonschema.ValidationError) {
 }
 
 func (r *schemaReader) leaf(e *jsonschema.ValidationError) {
-	field := fieldPath(e.InstanceLocation)
-	schema := schemaAt(r.root, e.InstanceLocation)
+	location := e.InstanceLocation
+	if refused, isName := e.ErrorKind.(*kind.PropertyNames); isName {
+		location = r.objectOf(refused.Property, e.SchemaURL, r.document, nil)
+	}
+	field := fieldPath(location)
+	schema := schemaAt(r.root, location)
 	add := func(field, found, allowed string) {
 		r.faults = append(r.faults, FieldError{Field: field, Found: found, Allowed: allowed})
 	}
@@ -139,6 +144,34 @@ func (r *schemaReader) leaf(e *jsonschema.ValidationError) {
 	default:
 		add(field, "a value that does not fit", described("see docs/pipelines.md"))
 	}
+}
+
+// objectOf finds the object whose property has a name that the schema at url refuses. The library's own location of
+// such a fault is a slice that it goes on to write to, so that it names whatever was looked at last.
+func (r *schemaReader) objectOf(name, url string, value any, location []string) []string {
+	below := func(token string, value any) []string {
+		return r.objectOf(name, url, value, append(slices.Clone(location), token))
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		_, has := value[name]
+		schema := schemaAt(r.root, location)
+		if has && schema != nil && schema.PropertyNames != nil && schema.PropertyNames.Location == url {
+			return location
+		}
+		for _, token := range slices.Sorted(maps.Keys(value)) {
+			if found := below(token, value[token]); found != nil {
+				return found
+			}
+		}
+	case []any:
+		for i, element := range value {
+			if found := below(strconv.Itoa(i), element); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
 }
 
 // schemaAt follows an instance's location into a schema; nil where it says nothing about that place.
