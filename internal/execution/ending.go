@@ -39,6 +39,10 @@ const (
 	// cancelsSQL: the deadline of the row e has passed, and this end of an attempt would have another one follow.
 	cancelsSQL = `(@over_deadline::boolean AND coalesce(e.deadline_at <= now(), false))`
 
+	// runningSQL says that a row which is found by its key is RUNNING. A plain comparison would let the planner walk
+	// through one of the partial indexes on RUNNING rows instead, which is every execution in work.
+	runningSQL = `coalesce(state, '') = 'RUNNING'`
+
 	// heldSQL moves the row, if the lease is still ours. Until the transaction ends the row is locked: who takes the
 	// lease over waits, and sees the result.
 	heldSQL = `
@@ -52,7 +56,7 @@ WITH held AS (
     finished_at = CASE WHEN @state <> 'RETRY' OR ` + cancelsSQL + ` THEN clock_timestamp() END,
     executed_ms = @executed_ms::bigint,
     status_tags = e.status_tags || @tags::jsonb
-  WHERE e.execution_id = @execution_id::uuid AND e.state = 'RUNNING' AND e.fencing_token = @token::bigint
+  WHERE e.execution_id = @execution_id::uuid AND e.fencing_token = @token::bigint AND ` + runningSQL + `
   RETURNING e.*
 ), ` + stepsSQL
 

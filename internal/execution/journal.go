@@ -16,12 +16,12 @@ const (
 	commitSQL = `
 WITH held AS (
   UPDATE relayops.pipeline_executions SET status_tags = status_tags || @tags::jsonb
-  WHERE execution_id = @execution_id::uuid AND state = 'RUNNING' AND fencing_token = @token::bigint
+  WHERE execution_id = @execution_id::uuid AND fencing_token = @token::bigint AND ` + runningSQL + `
   RETURNING execution_id, state
 ), ` + stepsSQL + stateSQL
 
 	lockSQL = `SELECT state FROM relayops.pipeline_executions
-WHERE execution_id = @execution_id::uuid AND state = 'RUNNING' AND fencing_token = @token::bigint FOR UPDATE`
+WHERE execution_id = @execution_id::uuid AND fencing_token = @token::bigint AND ` + runningSQL + ` FOR UPDATE`
 
 	recordedSQL = `SELECT node_id FROM relayops.step_executions
 WHERE execution_id = @execution_id::uuid AND fencing_token = @token::bigint AND attempt = @attempt::integer`
@@ -95,7 +95,7 @@ const renewSQL = `
 UPDATE relayops.pipeline_executions e
 SET lease_until = now() + @lease::interval, executed_ms = greatest(e.executed_ms, r.executed_ms)
 FROM unnest(@ids::uuid[], @tokens::bigint[], @executed::bigint[]) AS r (execution_id, token, executed_ms)
-WHERE e.execution_id = r.execution_id AND e.fencing_token = r.token AND e.state = 'RUNNING'
+WHERE e.execution_id = r.execution_id AND e.fencing_token = r.token AND ` + runningSQL + `
 RETURNING e.execution_id`
 
 // Renewal asks for a lease to be prolonged, and says how long the execution has been executing in all its attempts.
