@@ -19,8 +19,8 @@ type Ending struct {
 	Steps []engine.Step
 	// Executed is the time that the execution has spent executing, in all its attempts.
 	Executed time.Duration
-	// Keep is the event of an execution that may have to run again, or be reprocessed: it is stored unless the outbox
-	// has it, for [Ledger.Kept]. Nil: it is known to be stored.
+	// Keep is the event. An end after which the execution may run again (Retry, HandBack, DeadLetter) stores it for
+	// [Ledger.Event], unless the outbox has it. Nil: it is known to be stored.
 	Keep *event.Delivery
 }
 
@@ -155,13 +155,18 @@ func (l *Ledger) endStatement(lease Lease, t transition) (string, namedArgs, err
 		arguments["dead_letter_id"], arguments["dead_code"] = id, string(t.dead.Code)
 		arguments["dead_node"], arguments["dead_status"] = t.dead.NodeID, t.dead.HTTPStatus
 	}
-	if t.ending.Keep != nil && t.ending.Keep.PayloadRef == "" {
+	if t.keeps() {
 		statement += l.keeps
 		if err := addKept(arguments, t.ending.Keep); err != nil {
 			return "", nil, err
 		}
 	}
 	return statement + stateSQL, arguments, nil
+}
+
+// keeps reports whether the event is stored with this end: after the others the execution never runs again.
+func (t *transition) keeps() bool {
+	return t.ending.Keep != nil && t.ending.Keep.PayloadRef == "" && (t.to == Retry || t.to == DeadLettered)
 }
 
 // endOnce gives the state that the row has now, or none where the lease is not ours.

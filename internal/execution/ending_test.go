@@ -102,6 +102,24 @@ func TestEnvelopeIsKeptUnlessTheOutboxHasIt(t *testing.T) {
 			t.Errorf("another org reads the event: %v", err)
 		}
 	})
+	t.Run("only while it may run again", func(t *testing.T) {
+		for name, end := range map[string]func(lease Lease, ending Ending) error{
+			"succeeded": func(lease Lease, ending Ending) error { return ledger.Succeed(t.Context(), lease, ending) },
+			"cancelled": func(lease Lease, ending Ending) error {
+				return ledger.Cancel(t.Context(), lease, engine.CodeCancelledByPipeline, ending)
+			},
+			"dead": func(lease Lease, ending Ending) error {
+				return ledger.DeadLetter(t.Context(), lease, deadletter.Record{Code: engine.CodeTimeout}, ending)
+			},
+		} {
+			d := newEvent(t, name)
+			if err := end(mustClaim(t, ledger, d, Claimed).Lease, Ending{Keep: d}); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		equal(t, "kept", queryOne[string](t, pool, `SELECT string_agg(org_id, ',') FROM relayops.event_payloads
+			WHERE org_id IN ('succeeded', 'cancelled', 'dead')`), "dead")
+	})
 	t.Run("from the outbox", func(t *testing.T) {
 		d := newEvent(t, "globex")
 		exec(t, pool, "SELECT relayops.emit_event('globex', 'OrderConfirmed', $1::jsonb, event_id => $2)",
