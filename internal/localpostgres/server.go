@@ -246,13 +246,13 @@ func (s *Server) launch() error {
 func (s *Server) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.options.StartTimeout)
 	defer cancel()
-	go func() { // Whoever else has the port may never answer: our server's end is the end of the wait.
+	go func(exited <-chan struct{}) { // Whoever else has the port may never answer: our server's end ends the wait.
 		select {
-		case <-s.exited:
+		case <-exited:
 			cancel()
 		case <-ctx.Done():
 		}
-	}()
+	}(s.exited)
 	for {
 		conn, err := pgx.Connect(ctx, s.URL())
 		if err == nil {

@@ -18,8 +18,10 @@ func retryDelay(spec runspec.BackOff, attempt int, random float64, retryAfter ti
 	if longest <= 0 {
 		longest = float64(maxWait)
 	}
-	delay := float64(spec.Initial.Std()) * math.Pow(multiplier, float64(attempt-1))
-	delay = min(delay, longest)
+	delay := 0.0
+	if initial := float64(spec.Initial.Std()); initial > 0 { // 0 × a power that overflowed is no number
+		delay = min(initial*math.Pow(multiplier, float64(attempt-1)), longest)
+	}
 	jitter := min(max(spec.Jitter, 0), 1)
 	delay *= 1 + jitter*(2*random-1)
 	// Whoever asks for a wait gets at least that, and not everybody at the same moment.

@@ -50,6 +50,9 @@ func TestRetryDelayGrows(t *testing.T) {
 	}
 	equal(t, "least", retryDelay(spec, 1, 0, 0), 500*time.Millisecond)
 	equal(t, "asked", retryDelay(spec, 1, 0, time.Minute), time.Minute)
+	equal(t, "after many attempts", retryDelay(spec, 5000, 0.5, 0), 10*time.Second)
+	spec.Initial = 0
+	equal(t, "none, after many attempts", retryDelay(spec, 5000, 0.5, 0), 0)
 }
 
 // Neither source is left without a slot for two rounds in a row while both have more than enough, and nothing is given
