@@ -97,8 +97,9 @@ func (c *checking) run() {
 	defaulting.PruneNonNullableNullsWithoutDefaults(c.object, c.definition.structural)
 	defaulting.Default(c.object, c.definition.structural)
 
-	faults := withoutComposites(validation.ValidateCustomResource(nil, c.object, c.definition.validator))
-	faults = append(faults, listtype.ValidateListSetsAndMaps(nil, c.definition.structural, c.object)...)
+	object, faults := withoutExcess(nil, c.object, c.definition.structural)
+	faults = append(faults, withoutComposites(validation.ValidateCustomResource(nil, object, c.definition.validator))...)
+	faults = append(faults, listtype.ValidateListSetsAndMaps(nil, c.definition.structural, object.(map[string]any))...)
 	if !slices.ContainsFunc(faults, blocksRules) {
 		// The rules cannot be stopped from outside, and need not be: their cost is limited.
 		more, _ := c.definition.rules.Validate(context.Background(), nil, c.definition.structural, c.object, nil,
