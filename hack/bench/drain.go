@@ -139,10 +139,11 @@ func (b *bench) handLoops() []contender {
 		if !kind.Envelope {
 			name += "-bare"
 		}
-		contenders[i] = contender{name: name, bare: !kind.Envelope, start: func(_ context.Context, stream runspec.Stream) (*rig.Process, error) {
+		start := func(_ context.Context, stream runspec.Stream) (*rig.Process, error) {
 			kind.Stream, kind.Prefix, kind.Batch = stream.Name, stream.SubjectPrefix, b.plan.batch
 			return b.rig.StartLoop(name, kind)
-		}}
+		}
+		contenders[i] = contender{name: name, bare: !kind.Envelope, start: start}
 	}
 	return contenders
 }

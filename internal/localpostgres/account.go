@@ -1,6 +1,7 @@
 package localpostgres
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -31,7 +32,8 @@ func serverAccount() (account, error) {
 		}
 		return account{name: name, credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, nil
 	}
-	return account{}, fmt.Errorf("PostgreSQL refuses to run as root, and there is neither a user postgres nor a user nobody to run it as")
+	return account{}, errors.New("PostgreSQL refuses to run as root, and there is neither a user postgres nor " +
+		"a user nobody to run it as")
 }
 
 // own makes dir, and hands it to the account.

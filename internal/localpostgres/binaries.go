@@ -23,11 +23,12 @@ func FindBinaries() (string, error) {
 		if hasServer(dir) {
 			return dir, nil
 		}
-		return "", fmt.Errorf("RELAYOPS_PG_BIN: found %q, allowed: a directory with initdb and postgres: %w", dir, ErrNotInstalled)
+		return "", fmt.Errorf("RELAYOPS_PG_BIN: found %q, allowed: a directory with initdb and postgres: %w", dir,
+			ErrNotInstalled)
 	}
 	if path, err := exec.LookPath("initdb"); err == nil {
-		if real, err := filepath.EvalSymlinks(path); err == nil && hasServer(filepath.Dir(real)) {
-			return filepath.Dir(real), nil
+		if target, err := filepath.EvalSymlinks(path); err == nil && hasServer(filepath.Dir(target)) {
+			return filepath.Dir(target), nil
 		}
 	}
 	installed, err := filepath.Glob("/usr/lib/postgresql/*/bin")
@@ -44,7 +45,8 @@ func FindBinaries() (string, error) {
 
 func hasServer(dir string) bool {
 	for _, name := range []string{"initdb", "postgres"} {
-		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.IsDir() {
+		info, err := os.Stat(filepath.Join(dir, name)) //nolint:gosec // The user says where the programs are.
+		if err != nil || info.IsDir() {
 			return false
 		}
 	}

@@ -3,6 +3,7 @@ package localpostgres
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,14 +18,14 @@ import (
 func (s *Server) stopOrphan(ctx context.Context) error {
 	content, err := os.ReadFile(s.path("data/postmaster.pid"))
 	if err != nil {
-		return nil // No pid file: nothing runs here.
+		return nil //nolint:nilerr // No pid file: nothing runs here.
 	}
 	first, _, _ := strings.Cut(string(content), "\n")
 	pid, err := strconv.Atoi(strings.TrimSpace(first))
 	if err != nil || pid <= 1 || !s.isOurServer(pid) {
-		return nil // A stale file; PostgreSQL itself clears it.
+		return nil //nolint:nilerr // A stale file; PostgreSQL itself clears it.
 	}
-	if err := syscall.Kill(pid, syscall.SIGINT); err != nil && err != syscall.ESRCH { //nolint:errorlint // An errno.
+	if err := syscall.Kill(pid, syscall.SIGINT); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("stop the PostgreSQL (pid %d) that an earlier run left on %s: %w", pid, s.options.Dir, err)
 	}
 	for range 400 {
@@ -37,7 +38,8 @@ func (s *Server) stopOrphan(ctx context.Context) error {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	return fmt.Errorf("the PostgreSQL (pid %d) that an earlier run left on %s does not stop: end it by hand", pid, s.options.Dir)
+	return fmt.Errorf("the PostgreSQL (pid %d) that an earlier run left on %s does not stop: end it by hand", pid,
+		s.options.Dir)
 }
 
 // isOurServer reports whether pid is a postgres with our data directory on its command line.

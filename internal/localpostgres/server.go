@@ -61,7 +61,8 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	if reachable, err := Reachable(options.Dir); err != nil {
 		return nil, err
 	} else if !reachable {
-		return nil, fmt.Errorf("PostgreSQL runs as user %s, who cannot get to %s: choose a directory whose parents others may enter", who.name, options.Dir)
+		return nil, fmt.Errorf("PostgreSQL runs as user %s, who cannot get to %s: choose a directory whose parents "+
+			"others may enter", who.name, options.Dir)
 	}
 	if options.StartTimeout == 0 {
 		options.StartTimeout = time.Minute
@@ -209,7 +210,10 @@ func portFree(port int) bool {
 }
 
 func (s *Server) launch() error {
-	args := []string{"-D", s.path("data"), "-p", strconv.Itoa(s.port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="}
+	args := []string{
+		"-D", s.path("data"), "-p", strconv.Itoa(s.port),
+		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
+	}
 	for name, value := range s.options.Settings {
 		args = append(args, "-c", name+"="+value)
 	}

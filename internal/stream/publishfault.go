@@ -30,13 +30,13 @@ const (
 type PublishFault int
 
 const (
-	// FaultUnknown: the server refused the message with an error that this version does not know.
+	// FaultUnknown is a refusal by the server with an error that this version does not know.
 	FaultUnknown PublishFault = iota
-	// FaultMessage: the message itself; sending it again will not help.
+	// FaultMessage is the fault of the message itself: sending it again will not help.
 	FaultMessage
-	// FaultBroker: the broker, the connection, a stream or an account; no message's fault.
+	// FaultBroker is that of the broker, the connection, a stream or an account; no message's fault.
 	FaultBroker
-	// FaultNoStream: nobody answered. Either no stream has the subject, or JetStream has no leader: ask it.
+	// FaultNoStream is that nobody answered. Either no stream has the subject, or JetStream has no leader: ask it.
 	FaultNoStream
 )
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -33,11 +34,13 @@ type Broker struct {
 func NATS(t testing.TB, extra ...string) *Broker {
 	t.Helper()
 	b := &Broker{t: t, dir: t.TempDir(), port: freePort(t)}
-	config := fmt.Sprintf("listen: \"127.0.0.1:%d\"\njetstream { store_dir: %q, max_file_store: 1GB }\n", b.port, filepath.Join(b.dir, "store"))
+	var config strings.Builder
+	fmt.Fprintf(&config, "listen: \"127.0.0.1:%d\"\njetstream { store_dir: %q, max_file_store: 1GB }\n", b.port,
+		filepath.Join(b.dir, "store"))
 	for _, line := range extra {
-		config += line + "\n"
+		config.WriteString(line + "\n")
 	}
-	b.Configure(config)
+	b.Configure(config.String())
 	b.Start()
 	t.Cleanup(b.Kill)
 	return b
@@ -93,7 +96,8 @@ func (b *Broker) Start() {
 	b.process, b.exited = cmd.Process, exited
 	deadline := time.Now().Add(20 * time.Second)
 	for {
-		conn, err := net.DialTimeout("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(b.port)), time.Second) //nolint:noctx // Bounded.
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(b.port))
+		conn, err := net.DialTimeout("tcp", address, time.Second) //nolint:noctx // Bounded.
 		if err == nil {
 			_ = conn.Close()
 			return

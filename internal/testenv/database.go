@@ -89,7 +89,7 @@ func reachableTempDir() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("make a directory for PostgreSQL: %w", err)
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // The server runs as somebody else and has to enter it.
+	if err := os.Chmod(dir, 0o755); err != nil { // The server runs as somebody else.
 		return "", fmt.Errorf("open %s to PostgreSQL: %w", dir, err)
 	}
 	return dir, nil
@@ -126,7 +126,9 @@ func Postgres(t testing.TB) *localpostgres.Server {
 		t.Fatal(err)
 	}
 	ctx := context.Background()
-	server, err := localpostgres.Start(ctx, localpostgres.Options{Dir: filepath.Join(dir, "postgres"), Settings: testSettings})
+	server, err := localpostgres.Start(ctx, localpostgres.Options{
+		Dir: filepath.Join(dir, "postgres"), Settings: testSettings,
+	})
 	if err != nil {
 		t.Fatalf("start PostgreSQL: %v", err)
 	}

@@ -92,7 +92,7 @@ func ownProgram(variable, value string) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	cmd := exec.Command(path) //nolint:noctx,gosec // Process.Stop ends it; the path is our own.
+	cmd := exec.Command(path) //nolint:noctx // Process.Stop ends it; the path is our own.
 	cmd.Env = append(os.Environ(), variable+"="+value)
 	return cmd, nil
 }

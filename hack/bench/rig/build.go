@@ -19,7 +19,7 @@ func (r *Rig) build(ctx context.Context, checkout string, programs []string) err
 	for _, program := range programs {
 		args = append(args, module+"/cmd/"+program)
 	}
-	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // Names are ours.
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = checkout
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %v: %w: %s", programs, err, output)

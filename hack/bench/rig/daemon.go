@@ -82,7 +82,7 @@ func (r *Rig) command(build Build, program, spec string) (*exec.Cmd, error) {
 			checkout = r.options.Baseline
 		}
 		binary := filepath.Join(r.binaries(checkout), program)
-		return exec.Command(binary, "--spec", spec), nil //nolint:noctx,gosec // Process.Stop ends it; it is built here.
+		return exec.Command(binary, "--spec", spec), nil //nolint:noctx // Process.Stop ends it; it is built here.
 	}
 	p := profiled{Program: program, Spec: spec}
 	p.CPU, p.Heap = r.profileFiles(program)
