@@ -16,6 +16,7 @@ import (
 // +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=`.status.replicas`
 // +kubebuilder:printcolumn:name="Suspended",type=boolean,JSONPath=`.spec.suspend`
 // +kubebuilder:printcolumn:name="Instance",type=string,JSONPath=`.spec.instance`,priority=1
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="found a name of more than 63 characters; allowed: at most 63, so that it fits a label"
 type OutboxRelay struct {
@@ -28,6 +29,7 @@ type OutboxRelay struct {
 	Spec OutboxRelaySpec `json:"spec,omitzero"`
 	// status is what the operator found.
 	// +optional
+	// +default={"conditions":[{"type":"Ready","status":"Unknown","reason":"Pending","message":"the operator has not looked at it yet","lastTransitionTime":"1970-01-01T00:00:00Z"}]}
 	Status OutboxRelayStatus `json:"status,omitzero"`
 }
 
@@ -139,7 +141,8 @@ type OutboxRelaySpec struct {
 	// +default=false
 	CloudEvents *bool `json:"cloudEvents,omitempty"`
 	// deletionPolicy says what becomes of the stream when this resource is deleted. Keep leaves it, with every
-	// message in it; Delete removes it.
+	// message in it. Delete removes it, and its messages with it; where that is not done within five minutes, or
+	// cannot be, the resource goes all the same, and an Event says what was left. The outbox is kept either way.
 	// +optional
 	// +default="Keep"
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
@@ -178,7 +181,23 @@ type DatabaseConnection struct {
 	// +optional
 	// +default=false
 	DisableListen *bool `json:"disableListen,omitempty"`
+	// migrations says who brings the schema relayops up to date. Auto: the relay does when it starts, which takes a
+	// user that may create schemas and tables. External: somebody else does, with "relayops migrate up"; until then
+	// the relay is not ready, reason SchemaNotReady.
+	// +optional
+	// +default="Auto"
+	Migrations Migrations `json:"migrations,omitempty"`
 }
+
+// Migrations says who brings the database's schema up to date.
+// +kubebuilder:validation:Enum=Auto;External
+type Migrations string
+
+// Who migrates.
+const (
+	MigrationsAuto     Migrations = "Auto"
+	MigrationsExternal Migrations = "External"
+)
 
 // NATSConnection is a NATS server or cluster with JetStream.
 // +kubebuilder:validation:XValidation:rule="has(self.userSecretRef) == has(self.passwordSecretRef)",message="found one of userSecretRef and passwordSecretRef; allowed: both or none",fieldPath=".userSecretRef"
@@ -323,7 +342,8 @@ const (
 
 // OutboxRelayStatus is what the operator found. It changes when its meaning does; live counters are metrics.
 type OutboxRelayStatus struct {
-	// conditions are Ready, Reconciling and Stalled, as kstatus reads them.
+	// conditions are Ready, Reconciling and Stalled, as kstatus reads them, and what they are made of. The first is
+	// there from the beginning, so that a resource which the operator has not seen is not taken for ready.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -342,4 +362,9 @@ type OutboxRelayStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Selector string `json:"selector,omitempty"`
+	// key is what the relay is called in database and broker: instance, namespace and name.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key,omitempty"`
 }

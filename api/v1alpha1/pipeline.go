@@ -18,6 +18,7 @@ import (
 // +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=`.status.replicas`
 // +kubebuilder:printcolumn:name="Suspended",type=boolean,JSONPath=`.spec.suspend`
 // +kubebuilder:printcolumn:name="Revision",type=string,JSONPath=`.status.revision`,priority=1
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="found a name of more than 63 characters; allowed: at most 63, so that it fits a label"
 type Pipeline struct {
@@ -30,6 +31,7 @@ type Pipeline struct {
 	Spec PipelineSpec `json:"spec,omitzero"`
 	// status is what the operator found.
 	// +optional
+	// +default={"conditions":[{"type":"Ready","status":"Unknown","reason":"Pending","message":"the operator has not looked at it yet","lastTransitionTime":"1970-01-01T00:00:00Z"}]}
 	Status PipelineStatus `json:"status,omitzero"`
 }
 
@@ -113,6 +115,13 @@ type PipelineSpec struct {
 	// +optional
 	// +default={}
 	HTTP HTTPPolicy `json:"http,omitzero"`
+	// deletionPolicy says what becomes of the consumer and of the ledger's rows when this resource is deleted. Keep
+	// leaves them, and a Pipeline of the same name goes on where this one stopped. Delete ends the subscription and
+	// removes them; where that is not done within five minutes, or cannot be, the resource goes all the same, and an
+	// Event says what was left.
+	// +optional
+	// +default="Keep"
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 	// suspend stops the pipeline. It stays subscribed, and events accumulate.
 	// +optional
 	// +default=false
@@ -283,7 +292,8 @@ type CIDR string
 
 // PipelineStatus is what the operator found. It changes when its meaning does; live counters are metrics.
 type PipelineStatus struct {
-	// conditions are Ready, Reconciling and Stalled, as kstatus reads them.
+	// conditions are Ready, Reconciling and Stalled, as kstatus reads them, and what they are made of. The first is
+	// there from the beginning, so that a resource which the operator has not seen is not taken for ready.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -307,4 +317,14 @@ type PipelineStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Revision string `json:"revision,omitempty"`
+	// key is what the pipeline is called in the ledger: the relay's instance, namespace and name.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key,omitempty"`
+	// consumer is the name of the durable consumer in the relay's stream.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Consumer string `json:"consumer,omitempty"`
 }

@@ -47,7 +47,7 @@ var texts = []struct{ name, text, want string }{
 	{"metadata of the wrong type", strings.Replace(minimalPipeline, "{name: order-post}", "{name: 7}", 1),
 		"metadata: found json: cannot unmarshal number into Go struct field ObjectMeta.name of type string; allowed: the standard metadata of an object"},
 	{"unknown field", minimalPipeline + "  replica: 3\n",
-		"spec.replica: found a field that does not exist; allowed: concurrency, deadline, edges, http, nodes, orgs, " +
+		"spec.replica: found a field that does not exist; allowed: concurrency, deadline, deletionPolicy, edges, http, nodes, orgs, " +
 			"pipelineTimeout, podTemplate, relayRef, replicas, retry, startFrom, startTime, stepTimeout, suspend or trigger"},
 	{"unknown field of a node", minimalPipeline + "  edges: [{from: start, to: start, onerror: abort}]\n",
 		"spec.edges[0].onerror: found a field that does not exist; allowed: branch, from or to"},

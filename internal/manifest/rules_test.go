@@ -81,6 +81,23 @@ var ruleCases = []struct {
 		"spec.backOff.max: found 25h; allowed: from 1ms to 24h"},
 	{"size(self.metadata.name) <= 63", minimalRelay, "metadata/name", strings.Repeat("a", 64),
 		"found a name of more than 63 characters; allowed: at most 63, so that it fits a label"},
+	// podTemplate
+	{"self.all(k, k.matches('^([a-z0-9]", minimalRelay, "spec/podTemplate", `{labels: {"cost centre": a}}`,
+		"spec.podTemplate.labels: found a key that no label can have; allowed: up to 63 letters, digits, -, _ and ., " +
+			"after a domain and / if any"},
+	{"k.matches('^([a-z0-9]([-a-z0-9.]*", minimalRelay, "spec/podTemplate", `{annotations: {"/a": a}}`,
+		"spec.podTemplate.annotations: found a key that no annotation can have; allowed: up to 63 letters, digits, -, _ " +
+			"and ., after a domain and / if any"},
+	{"[-A-Za-z0-9_.]{0,61}", minimalPipeline, "spec/podTemplate", `{nodeSelector: {"a/": a}}`,
+		"spec.podTemplate.nodeSelector: found a key that no label can have; allowed: up to 63 letters, digits, -, _ and " +
+			"., after a domain and / if any"},
+	{"e.name.startsWith('RELAYOPS_')", minimalPipeline, "spec/podTemplate", `{env: [{name: RELAYOPS_MIGRATE, value: "true"}]}`,
+		"spec.podTemplate.env: found a name that begins with RELAYOPS_; allowed: other names, such as LOG_LEVEL"},
+	{"v.name.startsWith('relayops-')", minimalPipeline, "spec/podTemplate", `{volumes: [{name: relayops-spec, emptyDir: {}}]}`,
+		"spec.podTemplate.volumes: found a name that begins with relayops-; allowed: other names"},
+	{"m.mountPath", minimalRelay, "spec/podTemplate", `{volumeMounts: [{name: a, mountPath: /etc/relayops/secrets}]}`,
+		"spec.podTemplate.volumeMounts: found a mount that hides the operator's own; allowed: not /etc, and nothing that " +
+			"begins with /etc/relayops"},
 	// Pipeline
 	{"(self.startFrom == 'Time') == has(self.startTime)", minimalPipeline, "spec/startFrom", "Time",
 		"spec.startTime: found startFrom Time without startTime, or startTime without startFrom Time; allowed: both or none"},

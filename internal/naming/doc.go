@@ -1,5 +1,5 @@
-// Package naming holds the names, labels and annotations that the operator gives to Kubernetes objects. They are part of
-// what an upgrade must not change: a selector is immutable, and an object of another name would be another object.
+// Package naming holds the names, labels and annotations that the operator gives to Kubernetes objects. They are part
+// of what an upgrade must not change: a selector is immutable, and an object of another name would be another object.
 //
 //	OutboxRelay N ──► N-relay    Deployment, ServiceAccount, ConfigMap, Service, PodDisruptionBudget, …
 //	              └─► N-relay-cleanup    Job, where deletionPolicy is Delete

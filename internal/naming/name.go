@@ -56,8 +56,8 @@ func child(owner, role string) string {
 	return readable(owner, maxLabel-len("-"+role+"-")-hashDigits) + "-" + role + "-" + hash(owner)
 }
 
-// readable is the beginning of a name in the letters, digits and dashes of a label. It begins with a letter and does not
-// end in a dash.
+// readable is the beginning of a name in the letters, digits and dashes of a label. It begins with a letter and does
+// not end in a dash.
 func readable(name string, most int) string {
 	var b strings.Builder
 	for _, c := range []byte(strings.ToLower(name)) {
