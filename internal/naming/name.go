@@ -35,14 +35,13 @@ func RelayCleanup(outboxRelay string) string { return child(outboxRelay, roleRel
 // WorkerCleanup is the name of the Job that removes what the Pipeline has in the broker and in the database.
 func WorkerCleanup(pipeline string) string { return child(pipeline, roleWorkerCleanup) }
 
-// SecretVolume is the name of the volume of a Secret. It begins with [VolumePrefix], as no volume of a user does.
+// SecretVolume is the name of the volume of a Secret. It begins with [VolumePrefix], as no volume of a user does, and
+// ends in "--h" and a hash where the Secret's own name is no label.
 func SecretVolume(secret string) string {
 	name := VolumePrefix + "secret-" + secret
 	if len(name) <= maxLabel && dns1035.MatchString(name) {
 		return name
 	}
-	// Two dashes before the hash: a Secret's own name may end in a dash and a hash, and is kept apart by the first
-	// branch only if this one cannot make the same.
 	prefix := readable(VolumePrefix+"secret-"+secret, maxLabel-hashDigits-len("--h"))
 	return prefix + "--h" + hash(secret)
 }
