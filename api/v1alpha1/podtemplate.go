@@ -46,12 +46,14 @@ type PodTemplate struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:XValidation:rule="self.all(e, !e.name.startsWith('RELAYOPS_'))",message="found a name that begins with RELAYOPS_; allowed: other names, such as LOG_LEVEL"
 	Env []corev1.EnvVar `json:"env,omitempty"`
-	// volumes of the pods, beside those that the operator makes, whose names begin with relayops-.
+	// volumes of the pods, beside those that the operator makes, whose names begin with relayops-. They are of the
+	// kinds that restricted pods may have: a hostPath is none.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:XValidation:rule="self.all(v, !v.name.startsWith('relayops-'))",message="found a name that begins with relayops-; allowed: other names"
+	// +kubebuilder:validation:XValidation:rule="self.all(v, has(v.configMap) || has(v.secret) || has(v.emptyDir) || has(v.projected) || has(v.persistentVolumeClaim) || has(v.csi) || has(v.ephemeral) || has(v.downwardAPI))",message="found a volume of a kind that restricted pods may not have; allowed: configMap, secret, emptyDir, projected, persistentVolumeClaim, csi, ephemeral and downwardAPI"
 	Volumes []corev1.Volume `json:"volumes,omitempty"`
 	// volumeMounts of the container, not at or below /etc/relayops, where the operator's own are.
 	// +optional

@@ -1,12 +1,14 @@
 package desired
 
 import (
-	batchv1 "k8s.io/api/batch/v1"
+	"strconv"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/relayops/relayops/api/v1alpha1"
+	"github.com/relayops/relayops/internal/naming"
 	"github.com/relayops/relayops/internal/resolve"
 	"github.com/relayops/relayops/internal/runspec"
 )
@@ -36,38 +38,49 @@ type Platform struct {
 
 // Mounts is where the pods built here have Secrets and endpoint: what run specifications are resolved with.
 func Mounts() resolve.Mounts {
-	return resolve.Mounts{SecretDir: secretDir, ServerAddress: serverAddress}
+	return resolve.Mounts{SecretDir: secretDir, ServerAddress: ":" + strconv.Itoa(naming.Port)}
 }
 
-// Relay is every child of the OutboxRelay, in the order in which they are applied. The error is that of a resource that
-// no object can be made of, and names the field.
+// FaultError is a mistake of a resource that no object can be made of, and that neither schema nor validation found.
+type FaultError struct{ Fault resolve.Fault }
+
+func (e *FaultError) Error() string {
+	return e.Fault.Field + ": found " + e.Fault.Found + "; allowed: " + e.Fault.Allowed
+}
+
+// Relay is every child of the OutboxRelay, in the order in which they are applied. The error is a [FaultError], or that
+// of a specification which cannot be written as JSON.
 func Relay(relay *v1alpha1.OutboxRelay, spec runspec.Relay, platform Platform) ([]Object, error) {
-	return nil, nil
+	w, err := relayWorkload(relay, spec, platform)
+	if err != nil {
+		return nil, err
+	}
+	return w.objects()
 }
 
-// Worker is every child of the Pipeline, in the order in which they are applied. The relay is the one that the Pipeline
-// names: its Secrets are mounted.
+// Worker is every child of the Pipeline, likewise. The relay is the one that the Pipeline names: its Secrets are
+// mounted.
 func Worker(
 	pipeline *v1alpha1.Pipeline, relay *v1alpha1.OutboxRelay, spec runspec.Worker, platform Platform,
 ) ([]Object, error) {
-	return nil, nil
+	w, err := workerWorkload(pipeline, relay, spec, platform)
+	if err != nil {
+		return nil, err
+	}
+	return w.objects()
 }
 
-// RelayCleanup is the Job that removes the stream of an OutboxRelay, run while it is being deleted. No relay may run any
-// more: it would make the stream anew.
-func RelayCleanup(relay *v1alpha1.OutboxRelay, spec runspec.Relay, platform Platform) (*batchv1.Job, error) {
-	return nil, nil
+func (w workload) objects() ([]Object, error) {
+	pod, err := w.pod()
+	if err != nil {
+		return nil, err
+	}
+	objects := []Object{w.serviceAccount(), w.configMap(), w.service(), w.podDisruptionBudget()}
+	if w.platform.NetworkPolicy {
+		objects = append(objects, w.networkPolicy())
+	}
+	if w.platform.PodMonitor {
+		objects = append(objects, w.podMonitor())
+	}
+	return append(objects, w.deployment(pod)), nil
 }
-
-// WorkerCleanup is the Job that removes the consumer and the rows of a Pipeline, run while it is being deleted. No
-// worker may run any more. The specification that it carries has no graph: a cleanup needs none.
-func WorkerCleanup(
-	pipeline *v1alpha1.Pipeline, relay *v1alpha1.OutboxRelay, spec runspec.Worker, platform Platform,
-) (*batchv1.Job, error) {
-	return nil, nil
-}
-
-const (
-	secretDir     = "/etc/relayops/secrets"
-	serverAddress = ":8080"
-)

@@ -95,6 +95,9 @@ var ruleCases = []struct {
 		"spec.podTemplate.env: found a name that begins with RELAYOPS_; allowed: other names, such as LOG_LEVEL"},
 	{"v.name.startsWith('relayops-')", minimalPipeline, "spec/podTemplate", `{volumes: [{name: relayops-spec, emptyDir: {}}]}`,
 		"spec.podTemplate.volumes: found a name that begins with relayops-; allowed: other names"},
+	{"has(v.persistentVolumeClaim)", minimalPipeline, "spec/podTemplate", `{volumes: [{name: root, hostPath: {path: /}}]}`,
+		"spec.podTemplate.volumes: found a volume of a kind that restricted pods may not have; allowed: configMap, " +
+			"secret, emptyDir, projected, persistentVolumeClaim, csi, ephemeral and downwardAPI"},
 	{"m.mountPath", minimalRelay, "spec/podTemplate", `{volumeMounts: [{name: a, mountPath: /etc/relayops/secrets}]}`,
 		"spec.podTemplate.volumeMounts: found a mount that hides the operator's own; allowed: not /etc, and nothing that " +
 			"begins with /etc/relayops"},

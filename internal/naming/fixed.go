@@ -22,9 +22,10 @@ const (
 	Port = 8080
 	// PortName is its name there.
 	PortName = "http"
-	// WebhookCertificateSecret and StatusKeySecret are the two Secrets that the operator reads, in its own namespace.
+	// WebhookCertificateSecret is one of the two Secrets that the operator reads, in its own namespace.
 	WebhookCertificateSecret = "relayops-webhook-cert" //nolint:gosec // a name, and no secret
-	StatusKeySecret          = "relayops-status-key"   //nolint:gosec // a name, and no secret
+	// StatusKeySecret is the other one: the key that status calls are signed with.
+	StatusKeySecret = "relayops-status-key" //nolint:gosec // a name, and no secret
 )
 
 // ServiceHost is the host name, within the cluster, of a child Service.
