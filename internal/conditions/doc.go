@@ -1,6 +1,6 @@
 // Package conditions says what the operator found of a resource in conditions, as the Kubernetes API conventions and
-// kstatus have them. It is pure: what was observed, and the conditions that stood there before, give the conditions that
-// stand there now and the Event that tells of a change.
+// kstatus have them. It is pure: what was observed, and the conditions that stood there before, give the conditions
+// that stand there now and the Event that tells of a change.
 //
 //	validation ──┐
 //	reference ───┤
