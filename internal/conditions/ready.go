@@ -149,13 +149,11 @@ func (j *judgement) podsAway() (found finding, stalled, holds bool) {
 }
 
 func (j *judgement) underway() (found finding, stalled, holds bool) {
-	switch daemon := j.observed.Daemon; {
+	switch {
 	case !rolledOut(j.observed.Deployment):
 		return unknown(ReasonRollingOut, "pods of this generation are on their way"), false, true
 	case j.observed.Replicas == 0:
 		return yes(ReasonScaledToZero, "spec.replicas is 0: nothing runs"), false, true
-	case daemon.Answered && daemon.settling() && !available(j.observed.Deployment):
-		return unknown(ReasonStarting, "the "+j.daemonName()+" looks at database and broker for the first time"), false, true
 	default:
 		return finding{}, false, false
 	}

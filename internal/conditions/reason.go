@@ -29,8 +29,6 @@ const (
 	ReasonPending Reason = "Pending"
 	// ReasonRollingOut means that pods of this generation are on their way. Wait.
 	ReasonRollingOut Reason = "RollingOut"
-	// ReasonStarting means that the pods look at database and broker for the first time. Wait.
-	ReasonStarting Reason = "Starting"
 	// ReasonDeleting means that the resource is being deleted and cleaned up after. Wait; it takes five minutes at
 	// most.
 	ReasonDeleting Reason = "Deleting"

@@ -17,7 +17,7 @@ var (
 	unknownReasons = []Reason{ReasonStarting, ReasonNotReported, ReasonScaledToZero, ReasonNoDeployment}
 	// readyReasons are those of Ready that are no other condition's, or of one that is not about a server.
 	readyReasons = []Reason{
-		ReasonRunning, ReasonSuspended, ReasonScaledToZero, ReasonPending, ReasonRollingOut, ReasonStarting,
+		ReasonRunning, ReasonSuspended, ReasonScaledToZero, ReasonPending, ReasonRollingOut,
 		ReasonDeleting, ReasonInvalid, ReasonRelayMissing, ReasonRelayInvalid, ReasonChildOwnedByOther,
 		ReasonChildInvalid, ReasonChildRefused, ReasonPodsRefused, ReasonPodFailing, ReasonPodsUnavailable,
 		ReasonProgressDeadlineExceeded, ReasonPaused, ReasonInternalError,
@@ -29,7 +29,7 @@ var (
 		ReasonStreamConflict, ReasonConsumerConflict, ReasonConsumerOwnedByOther,
 	}
 	reconcilingReasons = []Reason{
-		ReasonRollingOut, ReasonStarting, ReasonDeleting, ReasonRelayMissing, ReasonRelayInvalid, ReasonChildRefused,
+		ReasonRollingOut, ReasonDeleting, ReasonRelayMissing, ReasonRelayInvalid, ReasonChildRefused,
 		ReasonPodsRefused, ReasonPodFailing, ReasonPodsUnavailable, ReasonPaused, ReasonInternalError,
 		ReasonDatabaseUnreachable, ReasonDatabaseUnauthorized, ReasonDatabaseReadOnly, ReasonDatabaseFull,
 		ReasonSchemaNotReady, ReasonBrokerUnreachable, ReasonBrokerUnauthorized, ReasonBrokerBusy, ReasonBrokerRefused,

@@ -4,6 +4,8 @@ package conditions
 const (
 	// ReasonReachable means that the database answers, and its schema fits.
 	ReasonReachable Reason = "Reachable"
+	// ReasonStarting means that the daemon begins or ends, and has not looked. Wait.
+	ReasonStarting Reason = "Starting"
 	// ReasonNotReported means that the daemon told nothing of it. Look at the pods, and whether the operator reaches
 	// their port.
 	ReasonNotReported Reason = "NotReported"
