@@ -28,6 +28,8 @@ const (
 // RelayCleanup is the Job that removes the stream of an OutboxRelay, run while it is being deleted. No relay may run
 // any more: it would make the stream anew.
 func RelayCleanup(relay *v1alpha1.OutboxRelay, spec runspec.Relay, platform Platform) (*batchv1.Job, error) {
+	// A cleanup has no endpoint.
+	spec.Server, platform.StatusPublicKey = runspec.Server{}, ""
 	w, err := relayWorkload(relay, spec, platform)
 	if err != nil {
 		return nil, err
@@ -43,6 +45,7 @@ func WorkerCleanup(
 	pipeline *v1alpha1.Pipeline, relay *v1alpha1.OutboxRelay, spec runspec.Worker, platform Platform,
 ) (*batchv1.Job, error) {
 	spec.Definition, spec.Subscription.Orgs, spec.HTTP.AllowedCIDRs = engine.Definition{}, nil, nil
+	spec.Server, platform.StatusPublicKey = runspec.Server{}, ""
 	w, err := workerWorkload(pipeline, relay, spec, platform)
 	if err != nil {
 		return nil, err

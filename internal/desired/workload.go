@@ -57,6 +57,7 @@ func relayWorkload(relay *v1alpha1.OutboxRelay, spec runspec.Relay, platform Pla
 		grace:    max(shortestRelayGrace, spec.ClaimLease.Std()+graceMargin),
 		template: relay.Spec.PodTemplate, platform: platform,
 	}
+	spec.Server = statusServer(spec.Server, relay, platform)
 	err := w.specify(spec, spec)
 	return w, err
 }
@@ -74,10 +75,20 @@ func workerWorkload(
 	}
 	// Scaling rolls no pod: the number of workers only bounds what the consumer has in flight, and a worker that
 	// starts later brings its own number with it.
+	spec.Server = statusServer(spec.Server, pipeline, platform)
 	lasting := spec
 	lasting.Replicas = 0
 	err := w.specify(spec, lasting)
 	return w, err
+}
+
+// statusServer has who may ask for the status.
+func statusServer(server runspec.Server, owner metav1.Object, platform Platform) runspec.Server {
+	if platform.StatusPublicKey != "" {
+		server.StatusKey = platform.StatusPublicKey
+		server.StatusAudience = naming.StatusAudience(owner.GetNamespace(), owner.GetName())
+	}
+	return server
 }
 
 // specify sets the specification, and the hash of the part of it that takes new pods.

@@ -61,4 +61,9 @@ type Stream struct {
 type Server struct {
 	// Address to listen at, such as ":8080"; empty: no endpoint.
 	Address string `json:"address,omitempty"`
+	// StatusKey is the Ed25519 public key, in base64, that tokens of status calls are verified with; empty: /status is
+	// open, as on one machine.
+	StatusKey string `json:"statusKey,omitempty"`
+	// StatusAudience is the audience that such a token has to have: namespace/name of the OutboxRelay or Pipeline.
+	StatusAudience string `json:"statusAudience,omitempty"`
 }
