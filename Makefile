@@ -37,9 +37,10 @@ build: ## Build the programs into bin/
 	@for program in $(PROGRAMS); do $(GO) build -o bin/$$program ./cmd/$$program; done
 
 .PHONY: test
-test: ## All tests but the process tests, with the race detector, on a real PostgreSQL and NATS (PKG, TEST_TIMEOUT)
+test: ## All tests but the process tests, with the race detector, on a real PostgreSQL, NATS and Kubernetes API server (PKG, TEST_TIMEOUT)
 	@hack/bootstrap.sh test
-	@hack/test.sh -race -timeout $(TEST_TIMEOUT) $$($(GO) list $(PKG) | grep -v /test/process)
+	@assets=$$(hack/envtest.sh) && KUBEBUILDER_ASSETS=$$assets \
+	  hack/test.sh -race -timeout $(TEST_TIMEOUT) $$($(GO) list $(PKG) | grep -v /test/process)
 
 .PHONY: test-process
 test-process: ## Kill, freeze and cut off the real programs, and account for every event

@@ -2,7 +2,7 @@
 # Installs what `make demo` and `make test` need beside Go and says what and why. A second run does nothing.
 #
 #   hack/bootstrap.sh            PostgreSQL's server programs (demo)
-#   hack/bootstrap.sh test       the same, and a C compiler for Go's race detector
+#   hack/bootstrap.sh test       the same, a C compiler for Go's race detector, and etcd for a Kubernetes API server
 #
 # Only the programs of PostgreSQL are used: RelayOps runs private servers of its own in its own directories, and
 # leaves a server that the package starts alone.
@@ -77,6 +77,10 @@ fi
 if [[ $for_what == test ]] && ! has_c_compiler; then
   say "installing gcc and libc6-dev: Go's race detector is linked with a C compiler"
   packages+=(gcc libc6-dev)
+fi
+if [[ $for_what == test && -z ${KUBEBUILDER_ASSETS:-} ]] && ! command -v etcd >/dev/null; then
+  say "installing etcd-server: the operator is tested on a real Kubernetes API server, which stores its objects there"
+  packages+=(etcd-server)
 fi
 if ((${#packages[@]} > 0)); then
   install_packages
