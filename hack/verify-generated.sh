@@ -3,7 +3,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-checksums() { find api/v1alpha1/zz_generated.deepcopy.go config/crd/bases -type f -exec sha256sum {} + | sort -k 2; }
+checksums() {
+  find api/v1alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac config/webhook docs/api.md \
+    charts/relayops/files -type f -exec sha256sum {} + | sort -k 2
+}
 
 before=$(checksums)
 hack/generate.sh
