@@ -147,6 +147,12 @@ func TestSpecificationThatNoConfigMapHolds(t *testing.T) {
 func TestObjectsShareNothing(t *testing.T) {
 	w := load(t, "full")
 	objects := w.relayObjects(t, all)
+	objects[0].GetLabels()["app.kubernetes.io/name"] = "changed"
+	for _, object := range objects[1:] {
+		if got := object.GetLabels()["app.kubernetes.io/name"]; got != "relayops-relay" {
+			t.Errorf("%T: found the label %q of another object", object, got)
+		}
+	}
 	for _, object := range objects {
 		object.GetLabels()["app.kubernetes.io/name"] = "changed"
 	}

@@ -26,6 +26,7 @@ func TestNames(t *testing.T) {
 		{naming.Relay("7-eleven"), "x7-eleven-relay-a756f7da"},
 		{naming.Relay(long), strings.Repeat("a", 48) + "-relay-0085f9f5"},
 		{naming.WorkerCleanup(long), strings.Repeat("a", 39) + "-worker-cleanup-0085f9f5"},
+		{naming.Relay(strings.Repeat("a", 47) + "-bbbbbbbbbb"), strings.Repeat("a", 47) + "-relay-2d924730"},
 		{naming.SecretVolume("orders-database"), "relayops-secret-orders-database"},
 		{naming.SecretVolume("orders.database"), "relayops-secret-orders-database--h6ba4bc07"},
 	} {
