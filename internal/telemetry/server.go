@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,6 +24,8 @@ type Endpoints struct {
 	Ready func() (ready bool, reason string)
 	// Status gives the value that /status shows as JSON; it holds no secret and no event's content.
 	Status func() any
+	// Verify accepts the bearer token of a call for the status; nil: the status is open.
+	Verify func(token string) error
 	// Metrics is what /metrics shows.
 	Metrics prometheus.Gatherer
 	Log     *slog.Logger
@@ -91,6 +94,11 @@ func Handler(endpoints Endpoints) http.Handler {
 		answer(w, http.StatusOK, "ready")
 	})
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
+		if !mayAsk(endpoints, r) {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			answer(w, http.StatusUnauthorized, "the status is for the operator: a token of its key is missing or refused")
+			return
+		}
 		body, err := json.MarshalIndent(endpoints.Status(), "", "  ")
 		if err != nil {
 			endpoints.Log.ErrorContext(r.Context(), "status not written", "error", err)
@@ -104,6 +112,22 @@ func Handler(endpoints Endpoints) http.Handler {
 		ErrorLog: slog.NewLogLogger(endpoints.Log.Handler(), slog.LevelError),
 	}))
 	return mux
+}
+
+// mayAsk: the call carries a token that is accepted, or none is needed.
+func mayAsk(endpoints Endpoints, r *http.Request) bool {
+	if endpoints.Verify == nil {
+		return true
+	}
+	token, isBearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !isBearer {
+		return false
+	}
+	if err := endpoints.Verify(token); err != nil {
+		endpoints.Log.DebugContext(r.Context(), "status refused", "error", err)
+		return false
+	}
+	return true
 }
 
 func answer(w http.ResponseWriter, status int, text string) {

@@ -9,13 +9,12 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/relayops/relayops/internal/connect"
+	"github.com/relayops/relayops/internal/daemon/endpoint"
 	"github.com/relayops/relayops/internal/relay"
 	"github.com/relayops/relayops/internal/runspec"
 	"github.com/relayops/relayops/internal/schema"
-	"github.com/relayops/relayops/internal/telemetry"
 )
 
 // Option changes how a relay is run.
@@ -74,30 +73,9 @@ func run(ctx context.Context, spec runspec.Relay, o options) error {
 		return err
 	}
 	o.observer(r)
-	return serve(ctx, spec.Server.Address, r, registry, o.log)
-}
-
-// serve runs the relay beside its endpoint, which answers until the relay has drained.
-func serve(ctx context.Context, address string, r *relay.Relay, registry *prometheus.Registry, log *slog.Logger) error {
-	if address == "" {
-		return r.Run(ctx)
-	}
-	server, err := telemetry.Listen(ctx, address, telemetry.Endpoints{
-		Ready: r.Ready, Status: func() any { return r.Status() }, Metrics: registry, Log: log,
+	return endpoint.Run(ctx, spec.Server, endpoint.Daemon{
+		Run: r.Run, Ready: r.Ready, Status: func() any { return r.Status() }, Metrics: registry, Log: o.log,
 	})
-	if err != nil {
-		return err
-	}
-	log.Info("relay serves health and metrics", "address", server.Address())
-	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopServing()
-	group, relaying := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		defer stopServing()
-		return r.Run(relaying)
-	})
-	group.Go(func() error { return server.Serve(serving) })
-	return group.Wait()
 }
 
 // fitToPool lowers the claimers to what the pool's bound leaves them.

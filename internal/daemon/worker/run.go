@@ -10,14 +10,13 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/relayops/relayops/internal/connect"
+	"github.com/relayops/relayops/internal/daemon/endpoint"
 	"github.com/relayops/relayops/internal/node"
 	"github.com/relayops/relayops/internal/node/httprequest"
 	"github.com/relayops/relayops/internal/runspec"
 	"github.com/relayops/relayops/internal/schema"
-	"github.com/relayops/relayops/internal/telemetry"
 	"github.com/relayops/relayops/internal/worker"
 )
 
@@ -90,7 +89,9 @@ func run(ctx context.Context, spec runspec.Worker, o options) error {
 		return err
 	}
 	o.observer(w)
-	return serve(ctx, spec.Server.Address, w, registry, o.log)
+	return endpoint.Run(ctx, spec.Server, endpoint.Daemon{
+		Run: w.Run, Ready: w.Ready, Status: func() any { return w.Status() }, Metrics: registry, Log: o.log,
+	})
 }
 
 // ownPool opens the worker's pool.
@@ -112,30 +113,6 @@ func hostname() string {
 		return "worker"
 	}
 	return name
-}
-
-// serve runs the worker beside its endpoint, which answers until the worker has drained.
-func serve(ctx context.Context, address string, w *worker.Worker, registry *prometheus.Registry, log *slog.Logger,
-) error {
-	if address == "" {
-		return w.Run(ctx)
-	}
-	server, err := telemetry.Listen(ctx, address, telemetry.Endpoints{
-		Ready: w.Ready, Status: func() any { return w.Status() }, Metrics: registry, Log: log,
-	})
-	if err != nil {
-		return err
-	}
-	log.Info("worker serves health and metrics", "address", server.Address())
-	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopServing()
-	group, working := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		defer stopServing()
-		return w.Run(working)
-	})
-	group.Go(func() error { return server.Serve(serving) })
-	return group.Wait()
 }
 
 func schemaCheck(spec runspec.Worker, o options) func(context.Context, *pgxpool.Pool) error {
