@@ -1,0 +1,12 @@
+// The builder of the image without a container engine. Its dependencies stay out of the project.
+module github.com/relayops/relayops/hack/image
+
+go 1.26.0
+
+require github.com/google/go-containerregistry v0.22.1
+
+require (
+	github.com/klauspost/compress v1.19.2 // indirect
+	github.com/opencontainers/go-digest v1.0.0 // indirect
+	github.com/opencontainers/image-spec v1.1.1 // indirect
+)
