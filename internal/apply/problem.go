@@ -8,11 +8,10 @@ import (
 	"github.com/relayops/relayops/internal/conditions"
 )
 
-// ProblemOf takes an error of [Applier.Apply] or [Applier.Prune] for what a condition says of a child. The error that is
-// left is one that only trying again can help: a conflict, or an API server that did not answer.
+// ProblemOf takes an error of [Applier.Apply] or [Applier.Prune] for what a condition says of a child. The error that
+// is left is one that only trying again can help: a conflict, or an API server that did not answer.
 func ProblemOf(err error) (*conditions.ChildProblem, error) {
-	var foreign *OwnedByOtherError
-	if errors.As(err, &foreign) {
+	if foreign, ok := errors.AsType[*OwnedByOtherError](err); ok {
 		return &conditions.ChildProblem{
 			Object: foreign.Object, Kind: conditions.ChildOwnedByOther, Message: foreign.owner(),
 		}, nil

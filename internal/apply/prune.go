@@ -40,7 +40,8 @@ func (a *Applier) Prune(ctx context.Context, owner metav1.Object, objects []desi
 	return nil
 }
 
-func (a *Applier) prune(ctx context.Context, owner metav1.Object, kind client.ObjectList, wanted map[string]bool) error {
+func (a *Applier) prune(ctx context.Context, owner metav1.Object, kind client.ObjectList, wanted map[string]bool,
+) error {
 	list := kind.DeepCopyObject().(client.ObjectList)
 	err := a.Client.List(ctx, list, client.InNamespace(owner.GetNamespace()),
 		client.MatchingFields{IndexController: string(owner.GetUID())})

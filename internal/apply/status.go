@@ -12,8 +12,8 @@ import (
 )
 
 // Status writes the status in which after differs from before, and nothing where it does not. It is a merge patch and
-// no server-side apply: a patch leaves the fields of a newer CustomResourceDefinition alone and loses those that an older
-// one does not know, where an apply would be refused altogether.
+// no server-side apply: a patch leaves the fields of a newer CustomResourceDefinition alone and loses those that an
+// older one does not know, where an apply would be refused altogether.
 //
 // The patch holds for the version that before was read with. A conflict means that the cache was behind; its error is
 // the API server's.

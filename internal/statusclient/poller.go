@@ -126,7 +126,8 @@ func (p *Poller) follows(target Target) bool {
 }
 
 // remember takes an answer in. It tells whether it means something new, and how long to wait until the next call.
-func (p *Poller) remember(target Target, told conditions.Daemon, err error) (changed bool, wait time.Duration, follows bool) {
+func (p *Poller) remember(target Target, told conditions.Daemon, err error,
+) (changed bool, wait time.Duration, follows bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	m := p.known[target]
