@@ -109,15 +109,16 @@ func (r *resolution) relayOf(pipeline *v1alpha1.Pipeline) (found *v1alpha1.Outbo
 func (r *resolution) shared() {
 	for i, relay := range r.set.Relays {
 		for _, other := range r.set.Relays[:i] {
-			r.report(relay.Source, relayName(relay.Object), r.conflicts(relay.Object, other.Object))
+			r.report(relay.Source, relayName(relay.Object), Conflicts(relay.Object, other.Object, r.mounts))
 		}
 	}
 }
 
-func (r *resolution) conflicts(relay, other *v1alpha1.OutboxRelay) []Fault {
+// Conflicts are the mistakes of a relay beside another one, which is there already.
+func Conflicts(relay, other *v1alpha1.OutboxRelay, mounts Mounts) []Fault {
 	var faults []Fault
 	name, also := relay.Name, other.Namespace+"/"+other.Name
-	sameDatabase := r.mounts.Database != nil ||
+	sameDatabase := mounts.Database != nil ||
 		relay.Namespace == other.Namespace && relay.Spec.Database.URLSecretRef == other.Spec.Database.URLSecretRef
 	mine, theirs := table(relay.Spec.Table), table(other.Spec.Table)
 	if sameDatabase && mine.String() == theirs.String() {
@@ -126,7 +127,7 @@ func (r *resolution) conflicts(relay, other *v1alpha1.OutboxRelay) []Fault {
 			Allowed: "one OutboxRelay for one outbox",
 		})
 	}
-	if r.mounts.NATS == nil && relay.Spec.NATS.URL != other.Spec.NATS.URL {
+	if mounts.NATS == nil && relay.Spec.NATS.URL != other.Spec.NATS.URL {
 		return faults
 	}
 	streams := [2]v1alpha1.StreamSpec{relay.Spec.Stream, other.Spec.Stream}
