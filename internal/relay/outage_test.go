@@ -30,9 +30,12 @@ func load(t *testing.T, pool *pgxpool.Pool) (stop func() int) {
 				return
 			case <-tick.C:
 			}
-			// An error leaves it open whether the row is there: the test asks the database.
-			_, err := pool.Exec(ctx, `INSERT INTO relayops.outbox_events (event_id, org_id, event_type, payload)
+			// An error leaves it open whether the row is there: the test asks the database. What is under way at the end
+			// is waited for: a statement that is cancelled may commit afterwards.
+			inserting, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+			_, err := pool.Exec(inserting, `INSERT INTO relayops.outbox_events (event_id, org_id, event_type, payload)
 				VALUES ($1, 'acme', 'OrderConfirmed', '{}')`, uuid.New())
+			done()
 			if err == nil {
 				committed++
 			}
