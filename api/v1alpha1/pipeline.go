@@ -115,10 +115,10 @@ type PipelineSpec struct {
 	// +optional
 	// +default={}
 	HTTP HTTPPolicy `json:"http,omitzero"`
-	// deletionPolicy says what becomes of the consumer and of the ledger's rows when this resource is deleted. Keep
-	// leaves them, and a Pipeline of the same name goes on where this one stopped. Delete ends the subscription and
-	// removes them; where that is not done within five minutes, or cannot be, the resource goes all the same, and an
-	// Event says what was left.
+	// deletionPolicy says what becomes of the consumer and of the subscription when this resource is deleted. Keep
+	// leaves them, and a Pipeline of the same name goes on where this one stopped. Delete removes them, and a Pipeline
+	// of the same name begins anew, with startFrom; where that is not done within five minutes, or cannot be, the
+	// resource goes all the same, and an Event says what was left. The ledger keeps every execution either way.
 	// +optional
 	// +default="Keep"
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`

@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"github.com/relayops/relayops/internal/daemon/cleanup"
 	"github.com/relayops/relayops/internal/daemon/worker"
 	"github.com/relayops/relayops/internal/telemetry"
 )
@@ -27,7 +28,12 @@ func main() {
 		"JSON file with the worker's specification; without it, environment variables")
 	migrate := flag.Bool("migrate", os.Getenv("RELAYOPS_MIGRATE") == "true",
 		"bring the database's schema up to date first")
-	flag.Parse()
+	// A first argument "cleanup" removes what a deleted resource has in broker and database, and ends.
+	arguments, removes := os.Args[1:], false
+	if len(arguments) > 0 && arguments[0] == "cleanup" {
+		arguments, removes = arguments[1:], true
+	}
+	_ = flag.CommandLine.Parse(arguments) // It ends the program itself.
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)
 	}
@@ -36,14 +42,14 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	if err := run(ctx, *spec, *migrate); err != nil {
+	if err := run(ctx, *spec, *migrate, removes); err != nil {
 		fmt.Fprintln(os.Stderr, "worker:", err)
 		stop()
 		os.Exit(1) //nolint:gocritic // stop has run.
 	}
 }
 
-func run(ctx context.Context, path string, migrate bool) error {
+func run(ctx context.Context, path string, migrate, removes bool) error {
 	level, err := telemetry.ParseLevel(os.Getenv("LOG_LEVEL"))
 	if err != nil {
 		return err
@@ -54,5 +60,8 @@ func run(ctx context.Context, path string, migrate bool) error {
 	}
 	log := telemetry.Logger(os.Stderr, level)
 	slog.SetDefault(log)
+	if removes {
+		return cleanup.Worker(ctx, spec, log)
+	}
 	return worker.Run(ctx, spec, worker.WithLog(log), worker.WithMigrations(migrate))
 }

@@ -136,7 +136,8 @@ func (r *Reconciler) report(ctx context.Context, relay *v1alpha1.OutboxRelay, ma
 		return reconcile.Result{}, err
 	}
 	result := conditions.OutboxRelay(relay.Status.Conditions, conditions.Observed{
-		Generation: relay.Generation, Suspended: reconciling.Value(relay.Spec.Suspend, false), Replicas: reconciling.Value(relay.Spec.Replicas, 1),
+		Generation: relay.Generation,
+		Suspended:  reconciling.Value(relay.Spec.Suspend, false), Replicas: reconciling.Value(relay.Spec.Replicas, 1),
 		Faults: made.faults, Child: problem, Deployment: found.Deployment, Pods: found.Pods, Daemon: found.Daemon,
 		Deleting: relay.DeletionTimestamp != nil,
 	}, r.Now())

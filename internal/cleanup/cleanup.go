@@ -52,7 +52,7 @@ type Work struct {
 	Job func() (*batchv1.Job, error)
 }
 
-// Holds: a cleanup holds the resource back.
+// Holds tells whether a cleanup holds the resource back.
 func Holds(object client.Object) bool {
 	return controllerutil.ContainsFinalizer(object, naming.Finalizer)
 }
@@ -144,10 +144,10 @@ func (c *Cleaner) judge(ctx context.Context, job *batchv1.Job, again Outcome) (O
 		if condition.Status != corev1.ConditionTrue {
 			continue
 		}
-		switch condition.Type {
-		case batchv1.JobComplete:
+		if condition.Type == batchv1.JobComplete {
 			return Outcome{Done: true}, nil
-		case batchv1.JobFailed:
+		}
+		if condition.Type == batchv1.JobFailed {
 			words, err := c.lastWords(ctx, job)
 			return Outcome{Done: true, Left: "the cleanup failed" + words}, err
 		}

@@ -2,6 +2,6 @@
 // the configuration of its nodes, in timing against the relay, in conflict with another relay. It finds them with
 // internal/resolve, as relayops lint and the controllers do, and names all at once with their field paths.
 //
-// What a resource refers to may come later: a Pipeline whose OutboxRelay is not there is accepted with a warning. What is
-// being deleted, or changes nothing but metadata, is never refused: a mistake must not hold a finalizer.
+// What a resource refers to may come later: a Pipeline whose OutboxRelay is not there is accepted with a warning. What
+// is being deleted, or changes nothing but metadata, is never refused: a mistake must not hold a finalizer.
 package webhook

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/big"
 	"time"
 )
@@ -159,9 +160,7 @@ func (b bundle) withCertificate(authority *x509.Certificate, authorityKey *ecdsa
 		return nil, fmt.Errorf("make the certificate: %w", err)
 	}
 	after := make(bundle, len(b)+2)
-	for name, text := range b {
-		after[name] = text
-	}
+	maps.Copy(after, b)
 	after[keyCertificate], after[keyCertificateKey] = encode("CERTIFICATE", der), keyText
 	return after, nil
 }

@@ -31,6 +31,8 @@ type Keeper struct {
 	Client client.Client
 	// Namespace of the operator; Service is the name of that which leads to its webhook.
 	Namespace, Service string
+	// Host is another name that the webhook is called by; empty: there is none.
+	Host string
 	// Configuration is the name of the ValidatingWebhookConfiguration.
 	Configuration string
 	Now           func() time.Time
@@ -70,7 +72,11 @@ func (k *Keeper) Start(ctx context.Context) error {
 // names of the Service, as the API server calls it.
 func (k *Keeper) names() []string {
 	host := naming.ServiceHost(k.Namespace, k.Service)
-	return []string{host, host + ".cluster.local"}
+	names := []string{host, host + ".cluster.local"}
+	if k.Host != "" {
+		names = append(names, k.Host)
+	}
+	return names
 }
 
 // Ensure makes and renews what is needed, and serves what the API server can trust.

@@ -15,17 +15,18 @@ import (
 )
 
 // webhookServer serves admission; nil: it is off.
-func (o *operator) webhookServer(ctx context.Context) (ctrlwebhook.Server, error) {
+func (o *operator) webhookServer(ctx context.Context) ctrlwebhook.Server {
 	if !o.Webhook.Enabled {
-		return nil, nil //nolint:nilnil // It is off.
+		return nil
 	}
 	options := ctrlwebhook.Options{Host: o.Webhook.Host, Port: o.Webhook.Port, CertDir: o.Webhook.Directory}
 	if o.Webhook.Certificates == CertificatesMounted {
-		return ctrlwebhook.NewServer(options), nil
+		return ctrlwebhook.NewServer(options)
 	}
 	o.keeper = &webhookcert.Keeper{
-		Client: o.direct, Namespace: o.Namespace, Service: o.Webhook.Service, Configuration: o.Webhook.Configuration,
-		Now: time.Now, Random: rand.Reader, Log: o.Log,
+		Client: o.direct, Namespace: o.Namespace, Service: o.Webhook.Service, Host: o.Webhook.Host,
+		Configuration: o.Webhook.Configuration,
+		Now:           time.Now, Random: rand.Reader, Log: o.Log,
 	}
 	if err := o.keeper.Ensure(ctx); err != nil {
 		// It is looked after again; without a certificate the operator is not ready.
@@ -35,7 +36,7 @@ func (o *operator) webhookServer(ctx context.Context) (ctrlwebhook.Server, error
 		config.GetCertificate = o.keeper.GetCertificate
 		config.MinVersion = tls.VersionTLS12
 	}}
-	return ctrlwebhook.NewServer(options), nil
+	return ctrlwebhook.NewServer(options)
 }
 
 func (o *operator) admission(manager ctrl.Manager) error {

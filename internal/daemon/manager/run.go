@@ -1,7 +1,7 @@
 // Package manager runs the operator: the controllers of OutboxRelay and Pipeline, and admission.
 //
-// It talks to the Kubernetes API and to the status endpoints of relays and workers. It opens no connection to a database
-// or a broker, and reads no Secret but its own two.
+// It talks to the Kubernetes API and to the status endpoints of relays and workers. It opens no connection to a
+// database or a broker, and reads no Secret but its own two.
 package manager
 
 import (
@@ -110,19 +110,17 @@ type operator struct {
 func (o *operator) run(ctx context.Context, scheme *runtime.Scheme) error {
 	options := ctrl.Options{
 		Scheme: scheme, Logger: logr.FromSlogHandler(o.Log.Handler()),
-		Cache:   cacheOptions(o.WatchNamespaces, o.podMonitors),
-		Client:  client.Options{Cache: &client.CacheOptions{Unstructured: true, DisableFor: []client.Object{&corev1.Secret{}}}},
+		Cache: cacheOptions(o.WatchNamespaces, o.podMonitors),
+		Client: client.Options{Cache: &client.CacheOptions{
+			Unstructured: true, DisableFor: []client.Object{&corev1.Secret{}},
+		}},
 		Metrics: server.Options{BindAddress: o.MetricsAddress}, HealthProbeBindAddress: o.HealthAddress,
 		LeaderElection: o.LeaderElection, LeaderElectionID: LeaseName, LeaderElectionNamespace: o.Namespace,
 		// A leader that stops lets the next one begin at once.
 		LeaderElectionReleaseOnCancel: true,
 		Controller:                    config.Controller{SkipNameValidation: new(true)},
 	}
-	webhooks, err := o.webhookServer(ctx)
-	if err != nil {
-		return err
-	}
-	if webhooks != nil {
+	if webhooks := o.webhookServer(ctx); webhooks != nil {
 		options.WebhookServer = webhooks
 	}
 	manager, err := ctrl.NewManager(o.REST, options)
