@@ -9,6 +9,11 @@ GO ?= go
 # How many orders the demo commits, and how many in a second.
 ORDERS ?= 300
 RATE ?= 30
+# The image that `make image` makes and `make deploy` runs, and the kubectl that is used.
+TAG ?= localhost/relayops:dev
+ARCH ?=
+IMG ?= ghcr.io/relayops/relayops:0.1.0
+KUBECTL ?= kubectl
 # What `make test` tests, and for how long a package may take.
 PKG ?= ./...
 TEST_TIMEOUT ?= 15m
@@ -82,6 +87,29 @@ generate: ## Deep copies and CustomResourceDefinitions, from the types in api/v1
 .PHONY: verify-generated
 verify-generated: ## Fail if a generated file is not what the types give
 	@hack/verify-generated.sh
+
+.PHONY: chart
+chart: ## Lint and render the Helm chart and config/default, with the choices that they have
+	@hack/chart.sh
+
+##@ Ship it
+
+.PHONY: image
+image: ## The image of all programs, without a container engine (TAG, ARCH)
+	@hack/image.sh $(TAG) $(ARCH)
+
+.PHONY: install
+install: ## The CustomResourceDefinitions, into the cluster of your kubeconfig
+	@$(KUBECTL) apply --server-side -k config/crd
+
+.PHONY: deploy
+deploy: ## The operator as well (IMG)
+	@$(KUBECTL) kustomize config/default | sed 's#ghcr.io/relayops/relayops:0.1.0#$(IMG)#' \
+	  | $(KUBECTL) apply --server-side -f -
+
+.PHONY: undeploy
+undeploy: ## The operator goes; CustomResourceDefinitions stay, and with them every OutboxRelay and Pipeline
+	@for part in manager webhook rbac; do $(KUBECTL) delete --ignore-not-found -n relayops-system -k config/$$part; done
 
 ##@ Clean up
 
