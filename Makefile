@@ -56,6 +56,21 @@ test-process: ## Kill, freeze and cut off the real programs, and account for eve
 e2e: test-process ## The process tests, then the demo to its end
 	@$(MAKE) demo ONESHOT=1
 
+.PHONY: e2e-cluster
+e2e-cluster: ## The operator on a real Kubernetes: that of KUBECONFIG, or one of hack/cluster (root)
+	@hack/e2e-cluster.sh
+
+.PHONY: cluster-up cluster-load cluster-down
+cluster-up: ## A Kubernetes of one node on this machine, built from source (root)
+	@hack/bootstrap.sh cluster
+	@hack/cluster/cluster.sh up
+
+cluster-load: image ## Build the image and have that cluster know it as TAG
+	@hack/cluster/cluster.sh load $(TAG) dist/image/relayops-$$($(GO) env GOARCH).tar
+
+cluster-down: ## Stop it and remove everything of it
+	@hack/cluster/cluster.sh down
+
 .PHONY: bench
 bench: ## Throughput, latency, idle cost and memory, against hand-written loops in the same run
 	@hack/bootstrap.sh

@@ -2,6 +2,7 @@
 # Installs what `make demo` and `make test` need beside Go and says what and why. A second run does nothing.
 #
 #   hack/bootstrap.sh            PostgreSQL's server programs (demo)
+#   hack/bootstrap.sh cluster    what a Kubernetes of hack/cluster needs beside
 #   hack/bootstrap.sh test       the same, a C compiler for Go's race detector, and etcd for a Kubernetes API server
 #
 # Only the programs of PostgreSQL are used: RelayOps runs private servers of its own in its own directories, and
@@ -81,6 +82,16 @@ fi
 if [[ $for_what == test && -z ${KUBEBUILDER_ASSETS:-} ]] && ! command -v etcd >/dev/null; then
   say "installing etcd-server: the operator is tested on a real Kubernetes API server, which stores its objects there"
   packages+=(etcd-server)
+fi
+if [[ $for_what == cluster ]]; then
+  # program or path, and the Debian package that has it
+  for need in etcd:etcd-server containerd:containerd runc:runc iptables:iptables conntrack:conntrack openssl:openssl \
+    ip:iproute2 /usr/lib/cni/bridge:containernetworking-plugins; do
+    if ! PATH=/usr/sbin:/sbin:$PATH command -v "${need%%:*}" >/dev/null; then
+      say "installing ${need##*:}: the Kubernetes of hack/cluster runs it"
+      packages+=("${need##*:}")
+    fi
+  done
 fi
 if ((${#packages[@]} > 0)); then
   install_packages

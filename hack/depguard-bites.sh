@@ -28,6 +28,9 @@ internal/outbox      $us/api/v1alpha1
 internal/execution   k8s.io/client-go/kubernetes
 internal/execution   $us/internal/daemon/worker
 internal/deadletter  $us/internal/stream
+controllers/pipeline github.com/jackc/pgx/v5
+internal/apply       github.com/nats-io/nats.go
+internal/desired     k8s.io/client-go/kubernetes
 internal/relay       $us/api/v1alpha1
 internal/relay       sigs.k8s.io/controller-runtime
 internal/stream      github.com/jackc/pgx/v5
