@@ -167,7 +167,11 @@ func TestResourcesSettleAndStay(t *testing.T) {
 	conditionIs(t, pipeline, conditions.TypeRelayFound, metav1.ConditionFalse, conditions.ReasonRelayMissing)
 	relay := relayIn(t, namespace)
 	conditionIs(t, relay, conditions.TypeReady, metav1.ConditionTrue, conditions.ReasonRunning)
+	began := time.Now()
 	conditionIs(t, pipeline, conditions.TypeReady, metav1.ConditionTrue, conditions.ReasonRunning)
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("the Pipeline was ready %s after its relay: it did not watch, but looked again by itself", took)
+	}
 	for _, name := range []string{"orders-relay", "order-post-worker"} {
 		for _, kind := range []client.Object{
 			&appsv1.Deployment{}, &corev1.ServiceAccount{}, &corev1.ConfigMap{}, &corev1.Service{},
@@ -187,7 +191,14 @@ func TestResourcesSettleAndStay(t *testing.T) {
 
 	time.Sleep(2 * time.Second)
 	size := auditSize(t)
-	// Longer than any interval at which what is not ready would be looked at again.
+	// Both are looked at again, and find everything as it should be. Then nothing happens, for longer than any interval
+	// at which what is not ready would be looked at.
+	touch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"touched":"yes"}}}`))
+	for _, object := range []client.Object{relay, pipeline} {
+		if err := world.admin.Patch(t.Context(), object, touch); err != nil {
+			t.Fatal(err)
+		}
+	}
 	time.Sleep(35 * time.Second)
 	if found := writes(t, size); len(found) > 0 {
 		t.Errorf("found %d writes in a steady state, want none:\n%s", len(found), strings.Join(found, "\n"))
@@ -340,6 +351,7 @@ func TestCleanupHoldsADeletionBack(t *testing.T) {
 	if _, found := get(t, &appsv1.Deployment{}, namespace, "orders-relay"); found {
 		t.Error("the relay's Deployment is still there")
 	}
+	time.Sleep(2 * time.Second)
 	if _, found := get(t, &v1alpha1.OutboxRelay{}, namespace, relay.Name); !found {
 		t.Fatal("the resource went before its cleanup")
 	}
