@@ -60,7 +60,7 @@ e2e: test-process ## The process tests, then the demo to its end
 e2e-cluster: ## The operator on a real Kubernetes: that of KUBECONFIG, or one of hack/cluster (root)
 	@hack/e2e-cluster.sh
 
-.PHONY: cluster-up cluster-load cluster-down
+.PHONY: cluster-up cluster-load cluster-status cluster-down cluster-test
 cluster-up: ## A Kubernetes of one node on this machine, built from source (root)
 	@hack/bootstrap.sh cluster
 	@hack/cluster/cluster.sh up
@@ -68,8 +68,15 @@ cluster-up: ## A Kubernetes of one node on this machine, built from source (root
 cluster-load: image ## Build the image and have that cluster know it as TAG
 	@hack/cluster/cluster.sh load $(TAG) dist/image/relayops-$$($(GO) env GOARCH).tar
 
+cluster-status: ## Its processes and their memory
+	@hack/cluster/cluster.sh status
+
 cluster-down: ## Stop it and remove everything of it
 	@hack/cluster/cluster.sh down
+
+cluster-test: ## That cluster itself: up, a pod, down and nothing left, twice (root)
+	@hack/bootstrap.sh cluster
+	@hack/cluster/prove.sh
 
 .PHONY: bench
 bench: ## Throughput, latency, idle cost and memory, against hand-written loops in the same run

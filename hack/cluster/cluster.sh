@@ -44,6 +44,7 @@ case ${1:-} in
   down) down ;;
   load)
     [ $# = 3 ] || die "usage: load TAG TAR"
+    [ -d "$work/pids" ] || die "no cluster of hack/cluster runs; another one loads $3 in its own way (docs/testing.md)"
     load "$2" "$3"
     ;;
   kubeconfig) cat "$work/admin.kubeconfig" ;;
