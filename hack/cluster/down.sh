@@ -95,7 +95,8 @@ remove_logs_and_leases() {
 
 remove_files() {
   local part
-  for part in containerd cni cni-state etcd kubelet pids pki pod-logs controller-manager scheduler kubecache images host; do
+  for part in containerd cni cni-state etcd kubelet pids pki pod-logs controller-manager scheduler kubecache images \
+    host; do
     rm -rf --one-file-system "${work:?}/$part"
   done
   rm -f "$work"/*.kubeconfig "$work"/*.yaml "$work/resolv.conf"
