@@ -12,11 +12,11 @@ if [ -z "${KUBECONFIG:-}" ]; then
   export RELAYOPS_E2E_IMAGE=localhost/relayops:dev RELAYOPS_E2E_HOST=10.88.0.1
   hack/bootstrap.sh cluster
   hack/image.sh "$RELAYOPS_E2E_IMAGE"
-  trap 'hack/cluster/cluster.sh down' EXIT
+  scratch=$(mktemp -d)
+  trap 'hack/cluster/cluster.sh down; rm -rf --one-file-system "$scratch"' EXIT
   hack/cluster/cluster.sh up
   hack/cluster/cluster.sh load "$RELAYOPS_E2E_IMAGE" "dist/image/relayops-$(go env GOARCH).tar"
-  KUBECONFIG=$(mktemp)
-  export KUBECONFIG
+  export KUBECONFIG=$scratch/kubeconfig
   hack/cluster/cluster.sh kubeconfig >"$KUBECONFIG"
 fi
 go test -tags e2e -count 1 -timeout 20m -v ./test/cluster
