@@ -20,6 +20,7 @@ import (
 	"github.com/relayops/relayops/internal/apply"
 	"github.com/relayops/relayops/internal/conditions"
 	"github.com/relayops/relayops/internal/naming"
+	"github.com/relayops/relayops/internal/reconciling"
 )
 
 // Setup has the manager run the reconciler. changed brings the OutboxRelays whose relays told something new.
@@ -31,8 +32,8 @@ func (r *Reconciler) Setup(manager ctrl.Manager, podMonitors bool, changed <-cha
 		// What one gives up, another that was in conflict with it may have.
 		Watches(&v1alpha1.OutboxRelay{}, handler.EnqueueRequestsFromMapFunc(r.inConflict),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(byLabel)).
-		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(byLabel)).
+		Watches(&corev1.Pod{}, reconciling.ByOwnerLabel(naming.LabelOutboxRelay)).
+		Watches(&batchv1.Job{}, reconciling.ByOwnerLabel(naming.LabelOutboxRelay)).
 		WatchesRawSource(source.Channel(changed, &handler.EnqueueRequestForObject{}))
 	for _, kind := range apply.Kinds(podMonitors) {
 		build = build.Owns(kind)
@@ -55,13 +56,4 @@ func (r *Reconciler) inConflict(ctx context.Context, changed client.Object) []re
 		}
 	}
 	return requests
-}
-
-// byLabel finds the OutboxRelay of a pod or a Job.
-func byLabel(_ context.Context, object client.Object) []reconcile.Request {
-	name := object.GetLabels()[naming.LabelOutboxRelay]
-	if name == "" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: object.GetNamespace(), Name: name}}}
 }

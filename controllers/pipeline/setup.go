@@ -21,6 +21,7 @@ import (
 	"github.com/relayops/relayops/internal/apply"
 	"github.com/relayops/relayops/internal/conditions"
 	"github.com/relayops/relayops/internal/naming"
+	"github.com/relayops/relayops/internal/reconciling"
 )
 
 // indexRelay is the cache's index of Pipelines by the OutboxRelay that they name.
@@ -39,8 +40,8 @@ func (r *Reconciler) Setup(ctx context.Context, manager ctrl.Manager, podMonitor
 	build := ctrl.NewControllerManagedBy(manager).Named("pipeline").For(&v1alpha1.Pipeline{}).WithOptions(options).
 		Watches(&v1alpha1.OutboxRelay{}, handler.EnqueueRequestsFromMapFunc(r.pipelinesOf),
 			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, validityChanged()))).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(byLabel)).
-		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(byLabel)).
+		Watches(&corev1.Pod{}, reconciling.ByOwnerLabel(naming.LabelPipeline)).
+		Watches(&batchv1.Job{}, reconciling.ByOwnerLabel(naming.LabelPipeline)).
 		WatchesRawSource(source.Channel(changed, &handler.EnqueueRequestForObject{}))
 	for _, kind := range apply.Kinds(podMonitors) {
 		build = build.Owns(kind)
@@ -73,13 +74,4 @@ func validityChanged() predicate.Predicate {
 func isInvalid(object client.Object) bool {
 	relay, ok := object.(*v1alpha1.OutboxRelay)
 	return ok && meta.IsStatusConditionFalse(relay.Status.Conditions, conditions.TypeValid)
-}
-
-// byLabel finds the Pipeline of a pod or a Job.
-func byLabel(_ context.Context, object client.Object) []reconcile.Request {
-	name := object.GetLabels()[naming.LabelPipeline]
-	if name == "" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: object.GetNamespace(), Name: name}}}
 }
